@@ -148,12 +148,12 @@ type Option interface {
 type ToolOption interface{ toolOption(set *toolSettings) }
 
 // ResourceOption describes or shapes a [Resource], [Template], [File], [Bytes]
-// or [Directory]. An [Option] and an [ArgumentOption] are ResourceOptions too.
+// or [Directory]. An [Option] and an [ArgumentOption] are also a ResourceOption.
 // The interface is sealed, because it is bound to grow.
 type ResourceOption interface{ resourceOption(set *resourceSettings) }
 
 // PromptOption describes or shapes a [Prompt]. An [Option] and an
-// [ArgumentOption] are PromptOptions too. The interface is sealed, because it is
+// [ArgumentOption] are also a PromptOption. The interface is sealed, because it is
 // bound to grow.
 type PromptOption interface{ promptOption(set *promptSettings) }
 

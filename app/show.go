@@ -28,7 +28,7 @@ func Show(uri string) mcp.ToolOption {
 // It is a hint, and no protection. Hosts are asked to keep the tool from their models,
 // and any client can say that it shows views: whoever may call the server's other
 // tools may call this one. What must not happen by itself asks the user
-// (Frame.Elicit) or needs Scopes.
+// (mcp.Elicit) or needs Scopes.
 func Only() mcp.ToolOption {
 	return mcp.MadeOption(option.Tool{Name: "app.Only", AppOnly: true, Visible: showsViews})
 }

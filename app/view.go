@@ -59,7 +59,7 @@ type ViewOptions struct {
 //
 // The document is the same for every client, and is no place for secrets: what
 // is for one user comes with the results of tools. So a view has neither Scopes nor
-// VisibleTo. Options.Filter may hide it, as the resource that it is; tools that
+// mcp.VisibleTo. Options.Filter may hide it, as the resource that it is; tools that
 // show it are then described without it. It may be kept as Options.ListTTL and
 // ListPublic say, and goes with Server.Remove of the resource.
 //

@@ -282,7 +282,7 @@ func (f *Frame) String() string {
 // EndSession ends the legacy session of the request: what the session has under
 // way is cancelled, this request too, its streams end, Options.OnSessionEnd runs
 // with reason, and a connection that has the session is closed once its calls
-// have ended: ServeStdio and ServeConn return reason. A nil reason means
+// have ended: mcp.Server.ServeStdio and ServeConn return reason. A nil reason means
 // mcp.ErrSessionClosed. Where there is no session, or the session has ended, it
 // does nothing and returns an error.
 func (f *Frame) EndSession(reason error) error {

@@ -10,7 +10,7 @@ import (
 // Key is a typed place for a value that handlers keep: for the session in legacy
 // revisions, for the request in modern ones, which have no sessions. mcp.NewKey
 // and mcp.NewStoredKey make one; make it once, in a package variable. Two keys
-// are never the same place, whatever their names, but those of NewStoredKey with
+// are never the same place, whatever their names, but those of mcp.NewStoredKey with
 // one name and type.
 type Key[T any] struct{ place assigns.Key[T] }
 

@@ -10,7 +10,7 @@ type Observer struct {
 	// Begin is called before anything of the message runs, on the goroutine that
 	// serves it. The context that it returns is the handler's and has to come from
 	// f; f itself is one. An error refuses the message, and so does a panic: nothing
-	// of it runs, the client gets CodeInternal without the text, and the observers
+	// of it runs, the client gets protocol.CodeInternal without the text, and the observers
 	// that began before are told the end.
 	Begin func(f *Frame) (context.Context, error)
 	// End is called once for each Begin that returned no error, in reverse order,

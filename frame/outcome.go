@@ -8,7 +8,7 @@ import (
 
 // Outcome is how a message ended, as its handler did. Only after that is kept, in
 // mcp.Options.Store, what the call has changed of its session: where that fails, the
-// client gets CodeInternal although all was well here. The Event store.failed tells.
+// client gets protocol.CodeInternal although all was well here. The Event store.failed tells.
 type Outcome struct {
 	// Took is the time from before the first Begin until the answer was made. That
 	// of subscriptions/listen is the time that opening took.

@@ -38,7 +38,7 @@ type RateLimitOptions struct {
 	// Rate. nil means that this process counts alone.
 	Store scale.Store
 	// Secret, of 16 random bytes or more, hides from the Store who calls what. It is
-	// needed with a Store, the same at all replicas; a StateKey of mcp.Options
+	// needed with a Store, the same at all replicas; a key of mcp.Options.StateKeys
 	// will do. A new one forgets the calls until now. Limits that share a Store and
 	// that have Rate and Burst in common need Secrets of their own.
 	Secret []byte

@@ -209,7 +209,7 @@ func (d *paramsDecoder) meta(s *jsonx.Scanner, m *Meta) *Error {
 }
 
 // metaKey says which reserved key a member of _meta is. It is the index into
-// the tables below and the bit in Meta.seen.
+// the tables below and the bit in paramsDecoder.seen.
 type metaKey byte
 
 const (

@@ -33,7 +33,7 @@ func (v View) Get(kind Kind, key string) (*Entry, bool) {
 }
 
 // find is Get, whoever may see it. What the session has comes first:
-// AddToSession refuses names that the server has, but the server may get one
+// mcp.Server.AddToSession refuses names that the server has, but the server may get one
 // later.
 func (v View) find(kind Kind, key string) (e *Entry, ok bool) {
 	if v.own != nil {

@@ -38,7 +38,7 @@ func Variant(name string, value any) VariantType {
 // it must be one that is set, because encoding/json does not know of unions: in
 // what a tool returns (Options.Output), and in the structs that a client sends.
 // Faults in the list are reported when a type that uses it is compiled. Servers
-// take unions by Options.Schema of package mcp.
+// take unions by mcp.Options.Schema.
 func Union[I any](tag string, variants ...VariantType) UnionType {
 	return UnionType{reflect.TypeFor[I](), tag, variants}
 }

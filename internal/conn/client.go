@@ -72,7 +72,7 @@ func decodeOptional(raw []byte, v any) error {
 // logLevel reads the log level in the _meta of a request, a JSON string.
 func logLevel(raw []byte) (level protocol.Level, fault *protocol.Error) {
 	var name string
-	// It is a string: ScanParams has seen to that.
+	// It is a string: protocol.Message.DecodeParams has seen to that.
 	_ = json.Unmarshal(raw, &name)
 	fault, _ = level.UnmarshalText([]byte(name)).(*protocol.Error) // it is always one
 	return level, fault

@@ -32,7 +32,7 @@ import (
 //	 └─────────┘ ◄─────── room                            └───────┘ or given up      └──────┘
 //	     │ ▲      ┌──────┐                                    ▲
 //	     └─┼────► │ full │ ───────────────────────────────────┘
-//	       └───── └──────┘ no room within DefaultWriteTimeout, or the connection is closed
+//	       └───── └──────┘ no room within facts.WriteTimeout, or the connection is closed
 //
 //	reading  a response      goes to the question that waits for it
 //	         a cancellation  ends its request, or takes it out of the queue: it never starts
@@ -42,7 +42,7 @@ import (
 //	         which a goroutine serves in order that is there only as long as
 //	         something waits. Beyond maxWaiting: CodeBusy.
 //	full     the client does not take what is answered at once (see writeQueue): nothing more
-//	         is read for as long, and for DefaultWriteTimeout at most.
+//	         is read for as long, and for facts.WriteTimeout at most.
 //	ended    questions to the client fail. Calls are cancelled if it has left, else
 //	         when Config.Grace is over; what waits in the queue counts as a call.
 //
@@ -536,7 +536,7 @@ const maxKept = 64 << 10
 // finish waits until all calls have ended and everything is written, and
 // returns the error of the writing. It waits without limit until c.grace ends.
 // That happens when Config.Grace is over, when the client has gone, or here
-// when no write ends for DefaultWriteTimeout; not every transport has a limit
+// when no write ends for facts.WriteTimeout; not every transport has a limit
 // of its own. From then on calls have settleTime, and once more after the
 // connection has been closed. What is still running then, because it ignores
 // its context, is left behind with ErrStillRunning.

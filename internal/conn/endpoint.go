@@ -376,7 +376,7 @@ func resumable(c *streamable.Call, x *session.Session) {
 }
 
 // serveApart serves a request on a goroutine of its own, so that the handler
-// can close the connection and go on (frame.Detach): the client comes back for
+// can close the connection and go on (frame.Frame.CloseStream): the client comes back for
 // the answer. It returns when there is an answer or the handler has let the
 // connection go, whichever comes first; exactly one of the two goroutines hands
 // the answer over.

@@ -42,7 +42,7 @@ var errUnread = errors.New("mcp: the client does not read what it is answered")
 
 // writeSoon queues a message for the goroutine that reads. It does not wait
 // unless the queue is full, and fails with errUnread if nothing leaves a full
-// queue within DefaultWriteTimeout.
+// queue within facts.WriteTimeout.
 func (q *writeQueue) writeSoon(message []byte) error {
 	return q.add(message, facts.WriteTimeout)
 }

@@ -82,7 +82,7 @@ type Dispatcher struct {
 	via     func() frame.Handler // the middleware around what Via was given, made once
 }
 
-// New returns a Dispatcher. It keeps config.Methods, which must not change; of
+// New returns a Dispatcher. It keeps Config.Methods, which must not change; of
 // two methods with the same name the last counts.
 func New(config Config) *Dispatcher {
 	d := &Dispatcher{config: config, serving: &counter{}, methods: make(map[string]*Method, len(config.Methods))}

@@ -16,7 +16,7 @@ import (
 // with its body. It does not change and is safe for concurrent use.
 type admission struct {
 	backend Backend
-	batch   int // messages of a batch; 0 means protocol.DefaultMaxBatch
+	batch   int // messages of a batch; 0 means wire.DefaultMaxBatch
 }
 
 // admit scans body into c and sets the revision and session of c. A fault comes

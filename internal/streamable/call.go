@@ -113,7 +113,7 @@ type Answer struct {
 	// Challenge is the value of WWW-Authenticate that goes with a Status of 401
 	// or 403, unless the answer is a stream already.
 	Challenge string
-	Later     bool // Call.Pause was called: Call.Finish sends the answer
+	Later     bool // the stream is closed (Call.CloseStream): Call.Finish sends the answer
 	// Stream, if not nil, sends what comes ahead of Response, and returns when
 	// that is due, or when the client is gone. It waits with the Line, which
 	// needs Call.Waker before; next to nothing of the request is kept there, so

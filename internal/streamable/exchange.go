@@ -217,7 +217,7 @@ func (e *exchange) KeepAlive() error {
 	return e.raw([]byte(":\n\n"))
 }
 
-// end makes later messages fail with protocol.ErrAnswered.
+// end makes later messages fail with wire.ErrAnswered.
 func (e *exchange) end() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -66,7 +66,7 @@ const (
 // so would cut slow calls and streams off.
 type Options struct {
 	MaxBody      int64         // bytes of a request's body; 0 means DefaultMaxBody
-	MaxBatch     int           // messages of a batch; 0 means protocol.DefaultMaxBatch
+	MaxBatch     int           // messages of a batch; 0 means wire.DefaultMaxBatch
 	ReadTimeout  time.Duration // for a whole body; 0 means DefaultReadTimeout, negative none
 	WriteTimeout time.Duration // for each answer or event; 0 means DefaultWriteTimeout, negative none
 	KeepAlive    time.Duration // between comments on a quiet stream; 0 means DefaultKeepAlive, negative none

@@ -25,7 +25,7 @@ func AppendID(dst []byte, id protocol.ID) []byte {
 
 // AppendErrorResponse appends a whole error response. A zero id means that the
 // id of the request could not be read: it is written as null, or left out in
-// revisions that allow that (OptionalErrorID).
+// revisions that allow that (protocol.FeatureOptionalErrorID).
 func AppendErrorResponse(dst []byte, id protocol.ID, e *protocol.Error, rev protocol.Revision) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0"`...)
 	if !id.IsZero() || !rev.Has(protocol.FeatureOptionalErrorID) {

@@ -2,8 +2,6 @@
 // and the transports of this module need and their users do not. The types of
 // the messages themselves are in package protocol.
 //
-//   - feature.go: what each revision can do, as a set of [Feature]. Code asks
-//     for a feature and does not compare dates.
 //   - fit.go: the functions named For, which return a copy of a value without
 //     what a revision lacks.
 //   - result.go: [AppendResult], which writes any protocol.Result in the form

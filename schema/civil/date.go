@@ -8,7 +8,7 @@
 //
 // All three are small values without pointers: they can be copied, compared
 // with ==, and used as map keys, and their methods are safe for concurrent use.
-// Each implements encoding.TextMarshaler and TextUnmarshaler, and so becomes a
+// Each implements encoding.TextMarshaler and encoding.TextUnmarshaler, and so becomes a
 // string in JSON. Package schema knows the types and describes the form of the
 // text. Reading is strict, as a language model can mend what it is told of: a
 // text that is not of the form, or that names a day or an hour that does not

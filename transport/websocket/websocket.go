@@ -68,7 +68,7 @@ type Server interface {
 }
 
 // Handler returns an HTTP endpoint that serves WebSocket connections, each as
-// ServeStdio of the server serves its one: a legacy session of its own, modern
+// mcp.Server.ServeStdio serves its one: a legacy session of its own, modern
 // requests beside it. Mount it into a router, under any path and behind any
 // middleware that leaves http.Hijacker reachable.
 //

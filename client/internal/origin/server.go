@@ -7,7 +7,7 @@
 // [Shown], the form in which URLs are named in errors and logs.
 //
 // A [Server] is safe for concurrent use. Code of the user in it, a
-// RoundTripper, a cookie jar or a header function, runs in the guard.
+// http.RoundTripper, a cookie jar or a header function, runs in the guard.
 package origin
 
 import (
@@ -253,7 +253,7 @@ func (s *Server) Do(ctx context.Context, r *Request) (*http.Response, error) {
 	return res, err
 }
 
-// guardedBody is the body of a response from a user's RoundTripper. A Read or
+// guardedBody is the body of a response from a user's http.RoundTripper. A Read or
 // Close that panics returns an error.
 type guardedBody struct{ body io.ReadCloser }
 

@@ -28,7 +28,7 @@ type TextRule struct {
 	why      func(string) string // says what is wrong with a text
 }
 
-// addTextRules adds the rules of all tables of TextRules.
+// addTextRules adds the rules of all tables.
 func addTextRules(table map[string]ruleDef) {
 	for _, group := range []map[string]TextRule{CharRules(), EncodingRules(), CodeRules(), webRules(), HostRules(), ColorRules()} {
 		for name, def := range group {
