@@ -166,7 +166,7 @@ func (b *inBrowser) inspector(target []string, options client.Options) *inspecto
 				err = unreachable(kindAny, t, err)
 			}
 			_, cause, hint = explain(err)
-			return cause, hint
+			return cause, strings.TrimSuffix(hint, verboseHint) // the page shows it
 		},
 	})
 }

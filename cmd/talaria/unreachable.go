@@ -65,7 +65,7 @@ func unreachable(k kind, t client.Transport, err error) error {
 	case k == kindAny && (errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist)):
 		f.hint = "a TARGET is a URL that begins with http:// or the like, or a command in quotes, such as \"npx -y some-server\""
 	case errors.Is(err, client.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
-		f.hint = "it does not answer; --timeout sets how long to wait, -v shows what it writes to standard error"
+		f.hint = "it does not answer; --timeout sets how long to wait" + verboseHint
 	case errors.As(err, &exit):
 		f.hint = "the command exited before it answered; its standard error says why"
 		if exit.Stderr == "" {
@@ -85,6 +85,9 @@ func said(silent *client.SilentError) string {
 	lines := strings.Split(silent.Stderr, "\n")
 	return "its last lines on standard error:\n  " + strings.Join(lines[max(0, len(lines)-lastLines):], "\n  ")
 }
+
+// verboseHint ends the hint of a timeout where -v can be given.
+const verboseHint = ", -v shows what it writes to standard error"
 
 const (
 	lastLines = 10 // of standard error

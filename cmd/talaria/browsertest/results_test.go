@@ -15,6 +15,7 @@ const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QD
 var shows = []struct{ name, result, views, seen string }{
 	{"picture", `"content":[{"type":"text","text":"a picture"},{"type":"image","mimeType":"image/png","data":"` + pixel + `"}],"structuredContent":{"a":1}`, "Content Tree Raw", "a picture"},
 	{"lines", `"content":[{"type":"text","text":"first\n  second"}],"structuredContent":{"result":"first\n  second"}`, "Content Tree Raw", "first\n  second"},
+	{"long", `"content":[{"type":"text","text":"` + strings.Repeat("and on, ", 50) + `"}],"structuredContent":{"a":1,"b":2}`, "Content Tree Raw", "and on, and on"},
 	{"lone", `"content":[{"type":"text","text":"only \"this\""}],"structuredContent":{"result":"only \"this\""}`, "Content Tree Raw", `only "this"`},
 	{"json", `"content":[{"type":"text","text":"[{\"name\":\"Ann\",\"owes\":3}]"}]`, "Table Tree Content Raw", "Ann"},
 	{"tree", `"content":[{"type":"text","text":"{\"name\":{\"first\":\"Ann\"}}"}]`, "Tree Content Raw", "first: \"Ann\""},

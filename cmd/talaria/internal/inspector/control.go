@@ -179,12 +179,14 @@ func drawn(list []arguments.Option) []option {
 	return out
 }
 
-// search returns those of a long list that have a text, without regard to case.
+// search returns those of a long list that have all words of a text, in any order and
+// without regard to case.
 func search(list []arguments.Option, text string) []option {
-	text = strings.ToLower(text)
+	words := strings.Fields(strings.ToLower(text))
 	var found []arguments.Option
 	for _, o := range list {
-		if strings.Contains(strings.ToLower(o.Text()+" "+o.Title), text) {
+		in := strings.ToLower(o.Text() + " " + o.Title)
+		if !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(in, word) }) {
 			if found = append(found, o); len(found) == shownOptions {
 				break
 			}

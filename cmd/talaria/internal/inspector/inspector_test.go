@@ -490,7 +490,11 @@ func TestBroken(t *testing.T) {
 	}
 	var found []option
 	ask(t, i, "GET", "/api/form?tool=many&list=1&text=VALUE+9999", "", &found)
-	if len(found) != 11 || found[0].Value != `"value 9999"` {
+	if len(found) != 19 || found[0].Value != `"value 9999"` {
+		t.Errorf("%+v", found)
+	}
+	ask(t, i, "GET", "/api/form?tool=many&list=1&text=9999++VALUE", "", &found) // in any order
+	if len(found) != 19 || found[0].Value != `"value 9999"` {
 		t.Errorf("%+v", found)
 	}
 }

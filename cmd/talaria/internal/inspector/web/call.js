@@ -223,8 +223,8 @@ function partsOf(read) {
   const content = contentOf(read), texts = content.map(x => textOf(x.item)).filter(x => x !== undefined)
   const structured = at(read, 'structuredContent') ?? (content.length === 1 ? jsonOf(texts[0]) : undefined)
   const lone = typeof structured === 'string' || structured instanceof Map && structured.size === 1 && typeof [...structured.values()][0] === 'string'
-  // Pictures and texts of several lines are read at once, and so is a text that is all that there is.
-  const first = content.some(x => mediaOf(x.item)) || texts.some(x => (lone || x.trim().includes('\n')) && !isJSON(x))
+  // Pictures and long texts are read at once, and so is a text that is all that there is.
+  const first = content.some(x => mediaOf(x.item)) || texts.some(x => (lone || x.length > 300 || x.trim().includes('\n')) && !isJSON(x))
   return { content, structured, first, rows: structured === undefined ? null : rowsOf(structured) }
 }
 

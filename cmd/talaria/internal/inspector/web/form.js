@@ -285,7 +285,7 @@ function Combo({ n, aria, ctx, touch }) {
   }, [typed])
   return html`<div class="combo"><input ...${aria} role="combobox" aria-expanded="true" aria-controls=${aria.id + ':l'} autocomplete="off" placeholder=${`find among ${n.c.count}`} value=${typed} onInput=${e => setTyped(e.currentTarget.value)} onBlur=${touch} />
     <select size="5" id=${aria.id + ':l'} aria-label=${'values of ' + n.c.label} value=${n.text} onChange=${e => { n.text = e.currentTarget.value; touch() }}>${found.map(o => html`<option value=${o.value}>${o.label}</option>`)}</select>
-    <span class="dim">${n.text ? 'chosen: ' + seenJSON(n.text) : 'none chosen'}</span></div>`
+    <span class="dim" role="status">${found.length ? '' : 'Nothing found. '}${n.text ? 'chosen: ' + seenJSON(n.text) : 'none chosen'}</span></div>`
 }
 
 const maxFile = 16 << 20
