@@ -58,6 +58,7 @@ func init() {
 	tell("test:TestDoorsOfVerifiers", "auth.DPoPOptions.URL", "auth.IntrospectionOptions.Authorize", "auth.IntrospectionOptions.Client", "auth.JWTOptions.Check")
 	tell("test:TestKeysOfARoundTripperThatDoesNotReturn", "auth.KeyOptions.Client")
 	tell("test:TestCallbacksThatDoNotReturn", "client.Options.Inject", "client.Options.Trace", "client.Options.OnState", "client.Options.OnNotification", "client.Options.OnLog", "client.Options.Elicit")
+	tell("test:TestScriptAnswersThatDoNotReturn", "mcptest.NewScript(answers)")
 	tell("test:TestOptionsThatDoNotReturn", "telemetry.Options.Trust", "telemetry.Options.Attributes")
 	tell("test:TestDoorsOfAClient", "client.HTTPOptions.Client", "client.HTTPOptions.HeaderFunc", "client.Options.Logger", "client.Conn(dial)",
 		"client.OnProgress(fn)")

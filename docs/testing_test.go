@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/mcptest"
+	"github.com/talaria-go/mcp/protocol"
 )
 
 func TestDelete(t *testing.T) {
@@ -49,6 +51,54 @@ func TestChanges(t *testing.T) {
 	if tools := c.Tools(); len(tools) != 1 {
 		t.Errorf("got %d tools", len(tools))
 	}
+}
+
+func TestHandler(t *testing.T) {
+	f := mcptest.Frame(t, mcptest.As(mcp.Identity{Subject: "alice"}), mcptest.Accepting(Confirm{Sure: true}))
+	visits.Set(f, 1)
+	if got, err := deleteNote(f, Deletion{ID: 1}); err != nil || got != "deleted" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+func TestDiskFull(t *testing.T) {
+	s := mcptest.NewScript(t, protocol.V20250618, map[string]func(json.RawMessage) (any, error){
+		"tools/call": func(params json.RawMessage) (any, error) {
+			return nil, protocol.Errorf(protocol.CodeInternal, "disk full")
+		},
+	})
+	if err := backup(t.Context(), s.Transport()); err == nil || !strings.Contains(err.Error(), "disk full") {
+		t.Errorf("got %v", err)
+	}
+	if all := s.Received(); all[len(all)-1].Method != "tools/call" {
+		t.Errorf("the program ended with %s", all[len(all)-1].Method)
+	}
+}
+
+// visits, deleteNote and backup are parts of the programs that the page tests.
+var visits = mcp.NewKey[int]("visits")
+
+type Deletion struct{ ID int }
+
+func deleteNote(f *mcp.Frame, _ Deletion) (string, error) {
+	if n, _ := visits.Get(f); n != 1 || f.Identity().Subject != "alice" {
+		return "", fmt.Errorf("%d visits of %v", n, f.Identity())
+	}
+	sure, err := mcp.Elicit[Confirm](f, "sure", "Delete it?")
+	if err != nil || !sure.Value.Sure {
+		return "kept", err
+	}
+	return "deleted", nil
+}
+
+func backup(ctx context.Context, to client.Transport) error {
+	c, err := client.Connect(ctx, to, nil)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	_, err = c.Call(ctx, "save", nil)
+	return err
 }
 
 // newServer returns the server of the page.

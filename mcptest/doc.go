@@ -1,4 +1,5 @@
-// Package mcptest is a client for tests of servers:
+// Package mcptest is a client for tests of servers, and a server for tests of
+// clients:
 //
 //	c := mcptest.New(t, server)
 //	result := c.Call("add", map[string]int{"a": 1, "b": 2})
@@ -12,6 +13,9 @@
 // sampling, roots) from a script given by options. In the modern revision it
 // sends a request again with the answers, so that one test covers a handler in
 // every revision.
+//
+// [Frame] makes the Frame for a test that calls a handler as a function, and
+// [NewScript] a server that says what a test wants, for tests of clients.
 //
 // Methods that return no error end the test on failure, at the line that called
 // them. The end of the test closes the client, and with it the server's side of

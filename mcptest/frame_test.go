@@ -1,0 +1,83 @@
+package mcptest_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/mcptest"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// A Frame for a test has all that handlers use, without a server of the test's.
+func TestFrame(t *testing.T) {
+	count := mcp.NewKey[int]("count")
+	var mu sync.Mutex
+	var said []string
+	handler := func(f *mcp.Frame, _ struct{}) (string, error) {
+		if err := f.NeedScopes("write"); err != nil {
+			return "", err
+		}
+		if err := f.Progress(1, 2, "asking"); err != nil {
+			return "", err
+		}
+		name, err := mcp.Elicit[nameForm](f, "name", "Who are you?")
+		if err != nil {
+			return "", err
+		}
+		n := count.Update(f, func(n int) int { return n + 1 })
+		return strings.Repeat(f.ClientInfo().Name+" "+f.Principal()+" "+name.Value.Name+" "+f.Header("X-Tag")+";", n), f.Log(protocol.LevelInfo, "done")
+	}
+	for _, tt := range []struct {
+		name    string
+		options []mcptest.Option
+		tag     string
+	}{{"pipe", nil, ""}, {"http", []mcptest.Option{mcptest.OverHTTP(), mcptest.Header("X-Tag", "blue")}, "blue"}} {
+		t.Run(tt.name, func(t *testing.T) {
+			said = nil
+			f := mcptest.Frame(t, append(tt.options, mcptest.As(mcp.Identity{Subject: "alice", Scopes: []string{"write"}}), mcptest.Accepting(nameForm{"Ada"}),
+				mcptest.Info(mcp.Info{Name: "host", Version: "1"}), mcptest.Trace(func(fromServer bool, message []byte) {
+					mu.Lock()
+					defer mu.Unlock()
+					if fromServer {
+						said = append(said, string(message))
+					}
+				}))...)
+			count.Set(f, 1)
+			got, err := handler(f, struct{}{})
+			if want := strings.Repeat("host #alice Ada "+tt.tag+";", 2); err != nil || got != want {
+				t.Errorf("got %q, %v; want %q", got, err, want)
+			}
+			if f.Revision() != protocol.LatestLegacy || f.Err() != nil {
+				t.Errorf("revision %v, %v", f.Revision(), f.Err())
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if all := strings.Join(said, "\n"); !strings.Contains(all, `"progress":1,"total":2,"message":"asking"`) || !strings.Contains(all, "Who are you?") {
+				t.Errorf("the server said %s", all)
+			}
+		})
+	}
+	if _, err := handler(mcptest.Frame(t), struct{}{}); err == nil || !strings.Contains(err.Error(), "write") {
+		t.Errorf("a client without scopes: %v", err)
+	}
+}
+
+// A Frame lasts as long as the test, whatever the timeouts of a client, and two of
+// them share nothing.
+func TestFrameLasts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, other := mcptest.Frame(t), mcptest.Frame(t, mcptest.Revision(protocol.V20260728))
+		f.Assign("a", 1)
+		time.Sleep(24 * time.Hour)
+		if f.Err() != nil || other.Err() != nil || other.Revision() != protocol.V20260728 {
+			t.Errorf("after a day: %v, %v, %v", f.Err(), other.Err(), other.Revision())
+		}
+		if _, there := other.Get("a"); there {
+			t.Error("two Frames share a value")
+		}
+	})
+}
