@@ -117,7 +117,8 @@ func (r *Result) broken(err error) *Result {
 // ResultOf is a Result whose structured content is a T, with a schema made from
 // the type and the text that repeats it, as of a func that returns T itself;
 // items of content come after that text. A result that is marked with Fail goes
-// without Value. The zero value has the zero T.
+// without Value. The zero value has the zero T. Some hosts give models the
+// structured content alone; see [Text].
 //
 //	r := &mcp.ResultOf[Stats]{Value: Stats{Mean: mean}}
 //	r.Image(picture, "image/png")

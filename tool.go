@@ -143,10 +143,11 @@ func StructuredOnly() ToolOption {
 // it; other items of content come after it. Out is the type that the tool returns,
 // or the T of its *ResultOf[T]; any other is a fault of Server.Add.
 //
-// Whoever gets the result gets all of it: hosts show some of it to their user and
-// give models what they like of it. So no part hides anything: have no secret in
-// structured content or in _meta. And the text holds all that a model needs, as one
-// may be given nothing else.
+// Some hosts, such as Claude Code and Codex, give models the structured content
+// alone: neither this text nor further content. Others give them the text alone.
+// So each of the two holds all that a model needs; a tool whose text must reach
+// every model returns a string or a *Result. No part is private: put no secret into
+// structured content or _meta.
 //
 // fn runs for each result that is no failure, where the tool's func does. With
 // StructuredOnly the text is there all the same.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
 )
 
 func TestAddNote(t *testing.T) {
@@ -65,5 +66,31 @@ func TestClient(t *testing.T) {
 	}
 	if added, err := addNote(t.Context(), program, "buy milk"); err != nil || added.ID != 1 {
 		t.Errorf("got %v, %v", added, err)
+	}
+}
+
+// TestErrors: what the guide says of errors, which are no errors of the call in
+// handlers of Talaria.
+func TestErrors(t *testing.T) {
+	fails := errors.New("the account is closed")
+	plain := func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) { return nil, fails }
+	typed := func(context.Context, mcp.CallToolRequest, AddIn) (*mcp.CallToolResult, error) { return nil, fails }
+	structured := func(context.Context, mcp.CallToolRequest, AddIn) (Added, error) { return Added{}, fails }
+	for name, tt := range map[string]struct {
+		handler  server.ToolHandlerFunc
+		protocol bool
+	}{
+		"plain":      {plain, true},
+		"typed":      {mcp.NewTypedToolHandler(typed), true},
+		"structured": {mcp.NewStructuredToolHandler(structured), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := server.NewMCPServer("errors", "1.0.0")
+			s.AddTool(mcp.NewTool("fail"), tt.handler)
+			answer := s.HandleMessage(t.Context(), json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"fail","arguments":{}}}`))
+			if _, failed := answer.(mcp.JSONRPCError); failed != tt.protocol {
+				t.Errorf("%T: %+v", answer, answer)
+			}
+		})
 	}
 }
