@@ -64,7 +64,7 @@ func init() {
 		"client.OnProgress(fn)")
 	tell("test:TestLocal", "client.Local(serve)")
 	tell("called by Client.guard or what it is made of, as Options.OnState is",
-		"pool.Options.OnChange", "group.Options.OnStatus", "group.Options.OnNotification",
+		"client.Options.OnResumed", "pool.Options.OnChange", "group.Options.OnStatus", "group.Options.OnNotification",
 		"client.OnTask(fn)")
 	tell("called where Options.Elicit is, by handlers.answer, in its guard", "client.Options.AroundServerRequest", "client.Options.ElicitURL", "client.Options.Sample", "client.Options.OnRequest",
 		"mcptest.OnElicit(fn)", "mcptest.OnRequest(fn)", "mcptest.OnSample(fn)")

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/talaria-go/mcp/internal/attend"
@@ -313,10 +314,28 @@ type Pending struct {
 // continue over reconnections, so that a late answer meets no other request. mu
 // guards everything.
 type calls struct {
+	sent, received traffic // messages of every kind
+
 	mu    sync.Mutex
 	last  int64
 	table map[int64]*call
 	stats Stats
+}
+
+// traffic counts messages and their bytes.
+type traffic struct{ messages, bytes atomic.Int64 }
+
+// add counts one message.
+func (t *traffic) add(bytes int) {
+	t.messages.Add(1)
+	t.bytes.Add(int64(bytes))
+}
+
+// issued reports whether there was a request with an id.
+func (t *calls) issued(id int64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return id > 0 && id <= t.last
 }
 
 // enter adds a call to the table and gives it its id.
@@ -452,5 +471,7 @@ func (t *calls) statistics() Stats {
 	defer t.mu.Unlock()
 	stats := t.stats
 	stats.Pending = len(t.table)
+	stats.Sent, stats.BytesSent = t.sent.messages.Load(), t.sent.bytes.Load()
+	stats.Received, stats.BytesReceived = t.received.messages.Load(), t.received.bytes.Load()
 	return stats
 }

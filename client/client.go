@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client/internal/callback"
+	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/internal/attend"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/wire"
@@ -130,6 +131,18 @@ func (c *Client) Revision() protocol.Revision {
 		return conn.revision()
 	}
 	return 0
+}
+
+// SessionID returns the id of the session over HTTP (Mcp-Session-Id); "" while
+// there is none, as in modern revisions and over other transports. Whoever has it
+// can act in the session.
+func (c *Client) SessionID() string {
+	if conn := c.life.conn.Load(); conn != nil {
+		if l, ok := conn.link.(link.Sessioned); ok {
+			return l.SessionID()
+		}
+	}
+	return ""
 }
 
 // Server is what a server says of itself.

@@ -49,6 +49,8 @@ type connection struct {
 	err       error // why it was lost
 	invalid   string
 	invalidAt time.Time
+	stray     string // the id of the last answer to no request that there ever was
+	strayAt   time.Time
 }
 
 // maxAsked is how many questions of a server are handled at a time, and
@@ -129,6 +131,7 @@ const afterKill = 6 * time.Second
 
 // Receive implements link.Receiver.
 func (conn *connection) Receive(text []byte, during *link.Message) {
+	conn.client.calls.received.add(len(text))
 	conn.trace(true, text)
 	if !wire.IsBatch(text) {
 		conn.receive(text, during)
@@ -222,6 +225,9 @@ const lastWords = time.Second
 func (conn *connection) blame(err error, since time.Time) error {
 	conn.mu.Lock()
 	defer conn.mu.Unlock()
+	if conn.stray != "" && !conn.strayAt.Before(since) {
+		err = fmt.Errorf("%w; meanwhile the server answered with the id %s, which no request has: an answer has the id as it was sent", err, conn.stray)
+	}
 	if conn.invalid == "" || conn.invalidAt.Before(since) && !conn.opening.Load() {
 		return err
 	}
@@ -279,6 +285,7 @@ func (conn *connection) answer(m *protocol.Message, during *link.Message) {
 	}
 	if c == nil {
 		conn.client.calls.count(func(s *Stats) *int64 { return &s.Unmatched })
+		conn.unmatched(id, during)
 		safely.Log(conn.client.opts.Logger.Debug().Str("server", conn.client.server).Str("id", visible.Line(id.String(), visible.Name)), "an answer to no request that is under way")
 		return
 	}
@@ -287,6 +294,25 @@ func (conn *connection) answer(m *protocol.Message, during *link.Message) {
 		return
 	}
 	conn.client.calls.finish(c.id, conn, clone(m.Result), nil)
+}
+
+// unmatched remembers an answer with an id that no request of this client has
+// or had, such as "1" for 1: it may be the reason why a request gets no answer.
+func (conn *connection) unmatched(id protocol.ID, during *link.Message) {
+	if n, err := strconv.ParseInt(id.String(), 10, 64); err == nil && conn.client.calls.issued(n) {
+		return // it is late
+	}
+	conn.mu.Lock()
+	conn.stray, conn.strayAt = visible.Line(id.String(), visible.Name), time.Now()
+	conn.mu.Unlock()
+	if during == nil {
+		return
+	}
+	if c := conn.callOf(during.ID); c != nil {
+		c.mu.Lock()
+		c.fault = invalid(fmt.Errorf("the server answered the request %v with the id %s: an answer has the id as it was sent", during.ID, id))
+		c.mu.Unlock()
+	}
 }
 
 // send sends a notification.
@@ -299,6 +325,7 @@ func (conn *connection) send(ctx context.Context, method string, body []byte) er
 
 // carry passes a message to the link, and to Options.Trace.
 func (conn *connection) carry(ctx context.Context, m *link.Message) error {
+	conn.client.calls.sent.add(len(m.Body))
 	if conn.client.opts.Trace == nil {
 		return conn.link.Send(ctx, m)
 	}

@@ -360,6 +360,12 @@ func (e early) Lost(err error) {
 	e.conn.Lost(err)
 }
 
+// Gap implements link.Gapper.
+func (e early) Gap() {
+	<-e.ready
+	e.conn.client.subs.resumed()
+}
+
 // Fail implements link.Failer.
 func (e early) Fail(id protocol.ID, err error) {
 	<-e.ready

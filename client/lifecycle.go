@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
@@ -190,7 +192,7 @@ func (l *lifecycle) setStateLocked(state State, err error) {
 	l.state, l.stateErr = state, err
 	close(l.changed)
 	l.changed = make(chan struct{})
-	if l.client.opts.OnState == nil {
+	if l.client.opts.OnState == nil && l.client.opts.Logger.GetLevel() > zerolog.DebugLevel {
 		return
 	}
 	l.queue = append(l.queue, stateChange{state, err})
@@ -200,7 +202,7 @@ func (l *lifecycle) setStateLocked(state State, err error) {
 	}
 }
 
-// tellStates calls Options.OnState until all changes have been reported. One
+// tellStates logs changes and calls Options.OnState until all changes have been reported. One
 // goroutine does so at a time.
 func (l *lifecycle) tellStates() {
 	for {
@@ -213,6 +215,10 @@ func (l *lifecycle) tellStates() {
 		change := l.queue[0]
 		l.queue = l.queue[1:]
 		l.mu.Unlock()
+		safely.Log(l.client.opts.Logger.Debug().Err(visible.Error(change.err)).Str("server", l.client.server).Stringer("state", change.state), "the state of the connection")
+		if l.client.opts.OnState == nil {
+			continue
+		}
 		_ = l.client.guard("OnState", func() { l.client.opts.OnState(change.state, change.err) })
 	}
 }

@@ -95,6 +95,11 @@ type Options struct {
 	// Listen is what to be told of from the start; nil means nothing in modern
 	// revisions. Legacy servers tell of changed lists anyway.
 	Listen *Filter
+	// OnResumed is called when a subscription is open again after it was
+	// interrupted. Changes in between were not notified: read again what matters.
+	// What the client has cached of the server is dropped before. It may be called
+	// by several goroutines at once.
+	OnResumed func(s *Subscription)
 	// Trace hears every message, or batch, that comes or goes, as JSON text that
 	// is valid during the call only: one of the server before anything else is
 	// done with it, one to the server before it is sent. It is called by several

@@ -70,4 +70,8 @@ type Stats struct {
 	InvalidMessages int64 // what is no message of the protocol
 	Dropped         int64 // notifications that nobody took in time
 	Reconnects      int64
+	Sent            int64 // messages, a batch being one, whether or not they arrived
+	Received        int64 // messages, a batch being one, valid or not
+	BytesSent       int64 // of JSON text, without what the transport adds
+	BytesReceived   int64
 }

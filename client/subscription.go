@@ -179,6 +179,8 @@ func (s *Subscription) reopen(conn *connection, err error) {
 				return // who reconnects opens it
 			}
 			if err = s.start(c.life.ctx, now); err == nil {
+				c.subs.forget()
+				s.resumed()
 				return
 			}
 			if unauthorized(err) {
@@ -192,6 +194,15 @@ func (s *Subscription) reopen(conn *connection, err error) {
 // errSubscriptionClosed ends the request of a subscription that was closed on
 // this side.
 var errSubscriptionClosed = errors.New("the subscription was closed")
+
+// resumed calls Options.OnResumed. It does not wait for that.
+func (s *Subscription) resumed() {
+	c := s.client
+	if c.opts.OnResumed == nil || s.ended() {
+		return
+	}
+	c.life.spawn(func() { _ = c.guard("OnResumed", func() { c.opts.OnResumed(s) }) })
+}
 
 // startLegacy subscribes to each resource.
 func (s *Subscription) startLegacy(ctx context.Context, conn *connection) error {
@@ -467,13 +478,37 @@ func (l *subscriptions) reopen() {
 	if conn == nil {
 		return
 	}
-	for _, s := range l.all() {
+	opened := l.all()
+	for i, s := range opened {
 		if err := s.start(c.life.ctx, conn); err != nil && c.life.conn.Load() == conn {
 			safely.Log(c.opts.Logger.Warn().Err(visible.Error(err)).Str("server", c.server), "a subscription was not opened again")
 			s.finish(wrap("listen", protocol.MethodListen, "", err))
+			opened[i] = nil
+		} else if err != nil {
+			opened[i] = nil // who reconnects opens it
 		}
 	}
-	// What changed meanwhile was not told.
+	l.forget()
+	for _, s := range opened {
+		if s != nil {
+			s.resumed()
+		}
+	}
+}
+
+// resumed is reopen for a stream of a legacy server that is open again on the
+// same connection.
+func (l *subscriptions) resumed() {
+	l.forget()
+	for _, s := range l.all() {
+		s.resumed()
+	}
+}
+
+// forget drops what is cached of the server, because changes were not reported
+// for some time.
+func (l *subscriptions) forget() {
+	c := l.client
 	c.tools.stale()
 	for _, method := range []string{protocol.MethodToolsList, protocol.MethodPromptsList, protocol.MethodResourcesList,
 		protocol.MethodResourceTemplates, protocol.MethodResourcesRead} {

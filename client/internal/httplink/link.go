@@ -51,6 +51,9 @@ var _ interface {
 // Synchronous implements link.Synchronous.
 func (*Link) Synchronous() bool { return true }
 
+// SessionID implements link.Sessioned.
+func (l *Link) SessionID() string { return l.session.current() }
+
 // Send implements link.Link. It returns when the answer has been passed to the
 // receiver. After notifications/initialized it also opens the stream for what
 // the server sends by itself.

@@ -181,6 +181,9 @@ func (s *stream) follow(ctx context.Context) {
 	for {
 		res, lasting, err := s.get(ctx)
 		if err == nil {
+			if to, ok := s.l.to.(link.Gapper); ok && had && s.lastID == "" {
+				to.Gap() // with an id the server sends again what was lost
+			}
 			had = true
 			begin := time.Now()
 			err = s.read(res)

@@ -105,6 +105,19 @@ type Fallback interface {
 	Fallback() Transport
 }
 
+// Sessioned is implemented by links that have sessions with ids.
+type Sessioned interface {
+	// SessionID returns the id of the session, "" if there is none.
+	SessionID() string
+}
+
+// Gapper is implemented by receivers that want to be notified when what the
+// server sends by itself may have been lost, because the stream for it broke and
+// was opened again.
+type Gapper interface {
+	Gap()
+}
+
 // Silent is implemented by links that know something of a server which does not
 // answer.
 type Silent interface {

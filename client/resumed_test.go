@@ -1,0 +1,188 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport"
+)
+
+// A subscription that was interrupted says so when it is open again, in every
+// revision, and what was cached is read again.
+func TestResumed(t *testing.T) {
+	each(t, func(t *testing.T, rev protocol.Revision) {
+		s := fixture(t, &mcp.Options{Revisions: []protocol.Revision{rev}})
+		var mu sync.Mutex
+		var far []transport.Conn
+		var running sync.WaitGroup
+		t.Cleanup(running.Wait)
+		tr := &testTransport{"memory:resumed", func(context.Context) (transport.Conn, error) {
+			near, end := transport.Pipe()
+			mu.Lock()
+			far = append(far, end)
+			mu.Unlock()
+			running.Go(func() { _ = s.ServeConn(context.Background(), end) })
+			return near, nil
+		}}
+		resumed := make(chan *Subscription, 4)
+		opts := &Options{
+			Reconnect: &Backoff{Base: time.Millisecond}, OnResumed: func(s *Subscription) { resumed <- s },
+			Listen: &Filter{ToolsListChanged: true, ResourceSubscriptions: []string{"test://a"}},
+		}
+		c := connect(t, tr, opts)
+		select {
+		case <-resumed:
+			t.Error("it was never interrupted")
+		default:
+		}
+		mu.Lock()
+		_ = far[len(far)-1].Close()
+		mu.Unlock()
+		if sub := <-resumed; sub.Err() != nil || len(sub.Accepted().ResourceSubscriptions) != 1 {
+			t.Errorf("%v, %+v", sub.Err(), sub.Accepted())
+		}
+		if err := c.Ping(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The stream of a subscription over HTTP may break while the connection lives.
+func TestResumedStream(t *testing.T) {
+	for _, rev := range []protocol.Revision{protocol.V20250618, protocol.V20260728} {
+		synctest.Test(t, func(t *testing.T) {
+			s := fixture(t, &mcp.Options{Revisions: []protocol.Revision{rev}})
+			f := &breaking{inner: s.Handler()}
+			resumed := make(chan *Subscription, 4)
+			c, err := Connect(t.Context(), HTTP("http://server.example/mcp", &HTTPOptions{Client: &http.Client{Transport: f}}), &Options{
+				Listen: &Filter{ToolsListChanged: true}, OnResumed: func(s *Subscription) { resumed <- s },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+			if len(resumed) != 1 {
+				t.Errorf("%s: OnResumed was called %d times, want once", rev, len(resumed))
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+			if err := s.Shutdown(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// breaking is a server whose first stream for notifications breaks; the second
+// one stays.
+type breaking struct {
+	inner http.Handler
+	mu    sync.Mutex
+	n     int
+}
+
+func (f *breaking) RoundTrip(r *http.Request) (*http.Response, error) {
+	text := ""
+	if r.Body != nil {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		text = string(body)
+		r.Body = io.NopCloser(strings.NewReader(text))
+	}
+	if r.Method != http.MethodGet && !strings.Contains(text, "subscriptions/listen") {
+		return inProcess{f.inner}.RoundTrip(r)
+	}
+	f.mu.Lock()
+	f.n++
+	n := f.n
+	f.mu.Unlock()
+	body, w := io.Pipe()
+	context.AfterFunc(r.Context(), func() { _ = body.CloseWithError(r.Context().Err()) })
+	go func() {
+		if _, id, ok := strings.Cut(text, `"id":`); ok {
+			id, _, _ = strings.Cut(id, ",")
+			_, _ = io.WriteString(w, `data: {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/subscriptionId":`+id+"}}}\n\n")
+		} else {
+			_, _ = io.WriteString(w, ": open\n\n")
+		}
+		if n == 1 {
+			_ = w.CloseWithError(io.ErrUnexpectedEOF)
+		}
+	}()
+	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: body, Request: r}, nil
+}
+
+// An answer whose id differs from that of the request is named when the request
+// gets no answer.
+func TestForeignID(t *testing.T) {
+	for _, id := range []string{`"3"`, `"x"`, `77`, `-1`} {
+		synctest.Test(t, func(t *testing.T) {
+			tr := scripted(t, func(s *script) {
+				s.legacyHello("2025-06-18")
+				s.next()
+				s.say(`{"jsonrpc":"2.0","id":%s,"result":{}}`, id)
+				s.drain()
+			})
+			c, err := Connect(t.Context(), tr, legacy)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Ping(t.Context()); !errors.Is(err, ErrTimeout) || !strings.Contains(err.Error(), "with the id "+id) {
+				t.Errorf("%s: %v", id, err)
+			}
+			_ = c.Close()
+		})
+		answers := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+id+`,"result":{}}`)
+		})
+		server := httptest.NewServer(answers)
+		_, err := Connect(t.Context(), HTTP(server.URL, nil), &Options{Revisions: []protocol.Revision{protocol.V20250618}})
+		if !errors.Is(err, ErrInvalidResult) || !strings.Contains(err.Error(), "with the id "+id) {
+			t.Errorf("%s over HTTP: %v", id, err)
+		}
+		server.Close()
+	}
+}
+
+// What a client reports of its connection.
+func TestSessionIDAndTraffic(t *testing.T) {
+	each(t, func(t *testing.T, rev protocol.Revision) {
+		var mu sync.Mutex
+		var sent, received, bytesSent, bytesReceived int64
+		s := fixture(t, &mcp.Options{Revisions: []protocol.Revision{rev}})
+		c := connect(t, HTTP(handler(t, s.Handler()), &HTTPOptions{NoStream: true}), &Options{Trace: func(fromServer bool, m []byte) {
+			mu.Lock()
+			defer mu.Unlock()
+			if fromServer {
+				received, bytesReceived = received+1, bytesReceived+int64(len(m))
+			} else {
+				sent, bytesSent = sent+1, bytesSent+int64(len(m))
+			}
+		}})
+		if _, err := c.Call(t.Context(), "sum", sumIn{1, 2}); err != nil {
+			t.Fatal(err)
+		}
+		if id := c.SessionID(); rev != protocol.V20241105 && (id == "") != rev.Modern() { // which may be over HTTP+SSE
+			t.Errorf("the session is %q", id)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if got := c.Stats(); got.Sent != sent || got.Received != received || got.BytesSent != bytesSent || got.BytesReceived != bytesReceived || sent == 0 || received == 0 {
+			t.Errorf("%+v, want %d and %d messages of %d and %d bytes", got, sent, received, bytesSent, bytesReceived)
+		}
+	})
+}
