@@ -68,7 +68,7 @@ func init() {
 		"client.OnTask(fn)")
 	tell("called where Options.Elicit is, by handlers.answer, in its guard", "client.Options.AroundServerRequest", "client.Options.ElicitURL", "client.Options.Sample", "client.Options.OnRequest",
 		"mcptest.OnElicit(fn)", "mcptest.OnRequest(fn)", "mcptest.OnSample(fn)")
-	tell("called where Options.OnNotification is, in its guard", "client.Client.Listen(fn)", "group.Group.Listen(fn)")
+	tell("called where Options.OnNotification is, in its guard", "client.Client.Listen(fn)", "group.Group.Listen(fn)", "pool.Pool.Listen(fn)")
 	tell("called where client.Options.Trace is, in its guard", "mcptest.Trace(fn)")
 	tell("test:TestCodeOfAuthorizationThatDoesNotReturn", "oauth.Options.ChooseIssuer", "oauth.Options.Outbound", "oauth.Options.Transport", "oauth.Store", "oauth.UserAgent", "oauth.Visit",
 		"oauth.AskUser(in)", "oauth.AskUser(out)", "oauth.EnterpriseManaged.Assertion", "oauth.Loopback.Browse", "oauth.Loopback.Prompt", "oauth.Manual.Ask",

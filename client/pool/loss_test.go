@@ -170,7 +170,7 @@ func TestPoolSendsAgain(t *testing.T) {
 			one, two := backendtest.New(t, "one", nil), backendtest.New(t, "two", nil)
 			gates := [2]*backendtest.Gate{one.AddGate("wait"), two.AddGate("wait")}
 			p := newPool(t, one, pool.Options{Size: 1})
-			if _, err := p.Add(two.Transport()); err != nil {
+			if _, err := p.Add(two.Transport(), nil); err != nil {
 				t.Fatal(err)
 			}
 			if err := p.Warm(t.Context()); err != nil {
@@ -227,7 +227,7 @@ func TestPoolNeverCrosses(t *testing.T) {
 					b := backends[random.IntN(2)]
 					switch random.IntN(3) {
 					case 0:
-						if id, err := p.Add(b.Transport()); err == nil {
+						if id, err := p.Add(b.Transport(), nil); err == nil {
 							ids = append(ids, id)
 						}
 					case 1:

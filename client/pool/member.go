@@ -7,6 +7,7 @@ import (
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/client/internal/callback"
 	"github.com/talaria-go/mcp/client/internal/reconnector"
+	"github.com/talaria-go/mcp/protocol"
 )
 
 // member is one place of a pool: a connection, and after its loss another one.
@@ -31,6 +32,9 @@ type member struct {
 // more.
 func (m *member) changed(c *client.Client, err error) {
 	p := m.pool
+	if level := protocol.Level(p.level.Load()); c != nil && level != 0 {
+		_ = c.SetLevel(p.ctx, level) // the server need not have levels
+	}
 	p.mu.Lock()
 	p.settle()
 	p.mu.Unlock()

@@ -114,7 +114,7 @@ type ConnStats struct {
 // A call goes to another connection when the one that it is on is lost, up to 3
 // times, if sending it again is safe, as client.Error.Safe says.
 //
-// Subscriptions, roots and levels belong to a connection; use a Client for
+// Roots belong to a connection; use Options.Client, or a Client of All, for
 // them.
 type Pool struct {
 	opts   Options
@@ -128,6 +128,7 @@ type Pool struct {
 	next    atomic.Uint64             // the turn of RoundRobin
 	ready   atomic.Pointer[[]*member] // replaced, never changed
 	waiting atomic.Int64
+	level   atomic.Uint32 // of SetLevel, a protocol.Level
 
 	mu      sync.Mutex
 	closed  bool
@@ -180,8 +181,10 @@ func New(t client.Transport, opts *Options) *Pool {
 // errClosed is the cause of everything that is asked of a pool after Close.
 var errClosed = fmt.Errorf("%w: the pool is closed", client.ErrClosed)
 
-// Add opens one more connection, in the background, and returns its id.
-func (p *Pool) Add(t client.Transport) (id int, err error) {
+// Add opens one more connection, in the background, and returns its id. opts are
+// its own, such as other credentials or another CacheKey, but for NoReconnect;
+// without a Cache it has that of the pool. nil means Options.Client.
+func (p *Pool) Add(t client.Transport, opts *client.Options) (id int, err error) {
 	if t == nil {
 		return 0, &client.Error{Op: "add a connection", Err: errors.New("no transport")}
 	}
@@ -190,7 +193,37 @@ func (p *Pool) Add(t client.Transport) (id int, err error) {
 	if p.closed {
 		return 0, &client.Error{Op: "add a connection", Err: errClosed}
 	}
-	return p.start(t, p.client, nil), nil
+	own := p.client
+	if opts != nil {
+		own = *opts
+		own.NoReconnect = true
+		own.Cache = cmp.Or(own.Cache, p.client.Cache)
+	}
+	return p.start(t, own, nil), nil
+}
+
+// All yields the connections that are ready now, by their ids, in the order in
+// which they were added. They are shared, and closing one is the business of the
+// pool.
+func (p *Pool) All() iter.Seq2[int, *client.Client] {
+	return func(yield func(int, *client.Client) bool) {
+		for _, m := range p.all() {
+			if c := m.Client(); c != nil && !yield(m.id, c) {
+				return
+			}
+		}
+	}
+}
+
+// ID returns the id of a connection that Get or Do gave, for Remove. ok is false
+// if the pool does not have it any more.
+func (p *Pool) ID(c *client.Client) (id int, ok bool) {
+	for id, one := range p.All() {
+		if one == c {
+			return id, true
+		}
+	}
+	return 0, false
 }
 
 // start makes a member and the goroutine that keeps its connection open, and
@@ -509,6 +542,58 @@ func (p *Pool) Complete(ctx context.Context, q client.Completion, options ...cli
 	return onConnection(ctx, p, func(c *client.Client) (*protocol.Completion, error) {
 		return c.Complete(ctx, q, options...)
 	})
+}
+
+// Request is Client.Request on one of the connections.
+func (p *Pool) Request(ctx context.Context, method string, params, result any, options ...client.CallOption) error {
+	_, err := onConnection(ctx, p, func(c *client.Client) (struct{}, error) {
+		return struct{}{}, c.Request(ctx, method, params, result, options...)
+	})
+	return err
+}
+
+// SetLevel is Client.SetLevel on all connections, those that are opened later
+// included. The error joins those of the connections that are ready.
+func (p *Pool) SetLevel(ctx context.Context, level protocol.Level, options ...client.CallOption) error {
+	if level.String() == "" {
+		return &client.Error{Op: "set level", Err: fmt.Errorf("%d is not a level", level)}
+	}
+	p.level.Store(uint32(level))
+	var faults []error
+	for id, c := range p.All() {
+		if err := p.lost(c.SetLevel(ctx, level, options...)); err != nil {
+			faults = append(faults, fmt.Errorf("connection %d: %w", id, err))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// Listen is Client.Listen on one of the connections, and on another one when that
+// is lost; changes in between are missed. It returns when ctx ends, with its
+// cause, when the server ends the subscription, with nil, or when no connection is
+// ready in time.
+func (p *Pool) Listen(ctx context.Context, filter client.Filter, fn func(client.Notification)) error {
+	for n := 0; ; n++ {
+		m, c, err := p.checkout(ctx)
+		if err != nil {
+			return err
+		}
+		sub, err := c.Listen(ctx, filter, fn)
+		err = p.lost(m.count(err))
+		m.release() // before it waits, so that the connection can be removed
+		if err == nil {
+			n = 0
+			select {
+			case <-sub.Done():
+				err = p.lost(sub.Err())
+			case <-ctx.Done():
+				return errors.Join(reconnector.Ended(ctx, "listen"), sub.Close())
+			}
+		}
+		if n == maxLost || !errors.Is(err, client.ErrConnection) {
+			return err
+		}
+	}
 }
 
 // Tools lists the tools of one of the connections.

@@ -86,7 +86,7 @@ func TestPoolAddRemove(t *testing.T) {
 			blocked <- err
 		}()
 		<-g.Entered
-		id, err := p.Add(b.Transport())
+		id, err := p.Add(b.Transport(), nil)
 		if err != nil || id != 2 {
 			t.Fatalf("got %d, %v", id, err)
 		}
@@ -119,7 +119,7 @@ func TestPoolAddRemove(t *testing.T) {
 		if _, err := p.Call(t.Context(), "echo", backendtest.EchoIn{Text: "x"}); !errors.Is(err, pool.ErrNoConnections) {
 			t.Errorf("an empty pool: got %v", err)
 		}
-		if _, err := p.Add(nil); err == nil {
+		if _, err := p.Add(nil, nil); err == nil {
 			t.Error("nil is no transport")
 		}
 	})
@@ -209,7 +209,7 @@ func TestPoolClose(t *testing.T) {
 		if err := <-waiting; !errors.Is(err, client.ErrClosed) {
 			t.Errorf("the waiting call: got %v", err)
 		}
-		if _, err := p.Add(b.Transport()); !errors.Is(err, client.ErrClosed) {
+		if _, err := p.Add(b.Transport(), nil); !errors.Is(err, client.ErrClosed) {
 			t.Errorf("got %v", err)
 		}
 		if err := p.Warm(t.Context()); err != nil && !errors.Is(err, client.ErrClosed) {
