@@ -46,7 +46,7 @@ var _ conn.Host = (*host)(nil)
 // that come from a store have not passed Opened in this process, so that the
 // table is told what to do when one ends.
 func (h *host) newSessions() *session.Manager {
-	config := h.opts.sessions(h.storeFailed("session store", "sessions"))
+	config := h.opts.sessions(h.storeFailed("session store", "sessions"), h.dropped)
 	if h.post != nil {
 		config.Seal, config.Post, config.Node, config.Topics = h.opts.sealer("session"), h.post, h.post.Node(), h.topics
 	}
@@ -121,13 +121,22 @@ func (h *host) notifyOne(id string, n *notification) error {
 	return conn.Post(context.Background(), x, n.text)
 }
 
-// notify sends a notification to the sessions that are here.
-func (h *host) notify(n *notification) {
+// notify sends a notification to the sessions that are here. It returns how many these
+// are, and how many of them go without it because their clients do not read.
+func (h *host) notify(n *notification) (sessions, dropped int) {
 	h.sessions.Each(func(x *session.Session) {
-		if n.wanted(x) {
-			x.Send(n.text)
+		sessions++
+		if n.wanted(x) && !x.Send(n.text) {
+			dropped++
 		}
 	})
+	return sessions, dropped
+}
+
+// dropped logs that messages for a client were dropped; see session.Config.Dropped.
+func (h *host) dropped(x *session.Session, n int) {
+	safely.Log(h.logger.Warn().Str("session", visible.Line(x.ID(), visible.Name)).Str("principal", visible.Line(x.Principal(), visible.Name)).Int("messages", n),
+		"messages were dropped: the client does not read those that wait for it")
 }
 
 // kindNotify is the kind of messages to other replicas that have a notification
@@ -195,7 +204,7 @@ func (h *host) notified(m post.Message) bool {
 		switch n, err = newNotification(s.Method, params); {
 		case err != nil:
 		case s.Session == "":
-			h.notify(&n)
+			_, _ = h.notify(&n) // what is dropped is in the log
 		case n.uri == "":
 			_ = h.notifyOne(s.Session, &n) // who has left hears no more
 		default:

@@ -156,7 +156,9 @@ type Limits struct {
 	// SessionMemory is how many bytes all sessions together keep of messages: in
 	// their histories, and while they wait for streams; 64 MiB. When it is used
 	// up, sessions drop their histories, the least recently added to first; when
-	// that is not enough, messages that belong to no request are dropped. As much
+	// that is not enough, messages that belong to no request are dropped, those first
+	// whose client has read nothing for the longest time. Messages that wait have three
+	// quarters of it. That a list has changed is never dropped. As much
 	// again is for the URIs of resources that they subscribed to; beyond that no
 	// session subscribes. And as much for what clients say of themselves, beyond
 	// 2 KiB each, of which a principal may have a tenth: where there is no room,
@@ -355,13 +357,13 @@ func (o *Options) stream() *transport.StreamOptions {
 	return &transport.StreamOptions{MaxMessage: o.Limits.Message}
 }
 
-// sessions returns the options of the table of sessions; failed is told of
-// errors of the store.
-func (o *Options) sessions(failed func(error)) session.Config {
+// sessions returns the options of the table of sessions. failed is called with errors of
+// the store, and dropped as session.Config.Dropped.
+func (o *Options) sessions(failed func(error), dropped func(x *session.Session, n int)) session.Config {
 	return session.Config{
 		Idle: o.Timeouts.Session, Max: o.Limits.Sessions, MaxPerPrincipal: o.Limits.SessionsPerPrincipal,
 		History: o.Limits.History, MaxEvent: o.Limits.Event, Memory: o.Limits.SessionMemory,
-		Store: o.Store, StoreFailed: failed,
+		Store: o.Store, StoreFailed: failed, Dropped: dropped,
 	}
 }
 

@@ -706,11 +706,17 @@ func (s *Server) Work(ctx context.Context) error {
 // ResourceUpdated tells the clients that subscribed to the resource at uri
 // that it is another. It does not wait for them: changes that come faster than
 // a client reads reach it as one.
-func (s *Server) ResourceUpdated(uri string) {
+func (s *Server) ResourceUpdated(uri string) { s.resourceUpdated(uri, wire.ResourceUpdated(uri)) }
+
+// resourceUpdated is ResourceUpdated with the notification that clients of this replica
+// get. It returns how many sessions go without it because their clients do not read.
+func (s *Server) resourceUpdated(uri string, change *wire.Change) (dropped int) {
 	for _, p := range s.mounts.parents() {
-		p.ResourceUpdated(uri)
+		dropped += p.resourceUpdated(uri, change)
 	}
-	s.subscriptions.resourceChanged(uri)
+	dropped += s.subscriptions.resourceChangedHere(uri, change)
+	s.subscriptions.raise(topics.Resource(uri))
+	return dropped
 }
 
 // Notify sends a notification to one legacy session, which Frame.SessionID
@@ -741,29 +747,59 @@ func (s *Server) Notify(sessionID, method string, params any) error {
 	return err
 }
 
-// NotifyAll sends a notification to every legacy session; see Notify. Sessions
-// that are too far behind go without it. Changes of lists and resources go to
-// the subscriptions of modern clients, too; nothing else does, because the
-// specification lets servers tell them nothing that they did not ask for.
+// NotifyAll sends a notification to every legacy session; see Notify. Changes of lists and
+// resources also go to the subscriptions of modern clients, with their params. Modern
+// clients receive no other notification outside of their requests; during one,
+// Frame.Notify sends it (basic/transports of 2026-07-28).
 //
-// With Options.Store the sessions are those of all replicas. Then those go without
-// other notifications that have no stream open at this moment, and NotifyAll waits
-// for the store: an error of it says that other replicas may not have been told.
+// The error wraps ErrSlowClient if the clients of some sessions are too far behind
+// and go without the notification, and ErrSessionNotFound if there is no session that
+// could receive it. A client does not miss that a list has changed, however far
+// behind it is.
+//
+// With Options.Store the sessions are those of all replicas. Sessions without an open
+// stream then go without notifications of other kinds, and NotifyAll waits for the
+// store. An error of the store means that other replicas may lack the notification.
+// Other replicas send changes of lists and resources without further params, which is
+// an error, too.
 func (s *Server) NotifyAll(method string, params any) error {
 	n, err := newNotification(method, params)
 	if err != nil {
 		return err
 	}
-	switch method {
-	case protocol.MethodToolsChanged, protocol.MethodResourcesChanged, protocol.MethodPromptsChanged:
-		s.subscriptions.listChanged(method)
-	case protocol.MethodResourceUpdated:
-		s.ResourceUpdated(n.uri)
-	default:
-		(*host)(s).notify(&n)
-		return (*host)(s).notifyOthers(method, n.params)
+	h, list := (*host)(s), s.subscriptions.lists[method] != nil
+	if !list && n.uri == "" {
+		sessions, dropped := h.notify(&n)
+		if err := h.notifyOthers(method, n.params); err != nil {
+			return err
+		}
+		if sessions == 0 && h.post == nil {
+			return fmt.Errorf("mcp: notification %q reaches nobody: %w; Frame.Notify sends it to a client of 2026-07-28 during a request", method, ErrSessionNotFound)
+		}
+		return behind(method, dropped)
 	}
-	return nil
+	change, further := wire.ChangeOf(method, n.params)
+	dropped := 0
+	switch {
+	case list && further:
+		s.subscriptions.listChangedWith(method, change)
+	case list:
+		s.subscriptions.listChanged(method)
+	default:
+		dropped = s.resourceUpdated(n.uri, change)
+	}
+	if further && h.post != nil {
+		return fmt.Errorf("mcp: notification %q: clients of other replicas receive it without its further params", method)
+	}
+	return behind(method, dropped)
+}
+
+// behind is the error of a notification that so many sessions go without.
+func behind(method string, sessions int) error {
+	if sessions == 0 {
+		return nil
+	}
+	return fmt.Errorf("mcp: notification %q: %d sessions go without it: %w", method, sessions, ErrSlowClient)
 }
 
 // Do runs fn in a legacy session, which Frame.SessionID names, with a Frame that

@@ -72,22 +72,30 @@ func (u *subscriptions) listChanged(method string) {
 	}
 }
 
-// resourceChanged tells everybody who subscribed to the resource at uri that it is
-// another.
-func (u *subscriptions) resourceChanged(uri string) {
-	u.resourceChangedHere(uri)
-	u.raise(topics.Resource(uri))
-}
-
-// resourceChangedHere is resourceChanged for the clients of this replica.
-func (u *subscriptions) resourceChangedHere(uri string) {
-	change := wire.ResourceUpdated(uri)
+// resourceChangedHere notifies the clients of this replica that subscribed to the
+// resource at uri. It returns how many sessions go without it because
+// their clients do not read.
+func (u *subscriptions) resourceChangedHere(uri string, change *wire.Change) (dropped int) {
 	u.broker.Publish(topics.Resource(uri), change)
 	u.server.sessions.Each(func(x *session.Session) {
-		if x.Subscribed(uri) && u.sessionMayHear(x, uri) {
-			x.Send(change.Plain())
+		if x.Subscribed(uri) && u.sessionMayHear(x, uri) && !x.Send(change.Plain()) {
+			dropped++
 		}
 	})
+	return dropped
+}
+
+// listChangedWith is listChanged with params of the notification, for the clients of this
+// replica. These receive it at once. A session whose client does not read receives it
+// without params.
+func (u *subscriptions) listChangedWith(method string, change *wire.Change) {
+	u.broker.Publish(method, change)
+	u.server.sessions.Each(func(x *session.Session) {
+		if !x.Send(change.Plain()) {
+			x.Send(u.lists[method].change.Plain())
+		}
+	})
+	u.raise(method)
 }
 
 // raise tells the other replicas, if there are any.
@@ -117,7 +125,7 @@ func (u *subscriptions) interest(topic string, wanted bool) {
 // false if it could not find out what to tell.
 func (u *subscriptions) heard(topic string) (ok bool) {
 	if uri, ok := topics.ResourceOf(topic); ok {
-		u.resourceChangedHere(uri)
+		u.resourceChangedHere(uri, wire.ResourceUpdated(uri))
 	} else if list := u.lists[topic]; list != nil {
 		list.changed()
 	} else if id, ok := strings.CutPrefix(topic, taskTopic("")); ok {

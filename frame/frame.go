@@ -408,6 +408,30 @@ func (f *Frame) Log(level protocol.Level, data any, logger ...string) error {
 	return f.tell(text)
 }
 
+// Notify sends a notification to the client while its request runs, on the stream of the
+// response. It must relate to the request (basic/transports). method is a name of the
+// program's own below notifications/, such as notifications/acme/row, and params encode
+// to a JSON object; nil leaves them out.
+//
+// The errors are those of a method that the specification defines, of params that do not
+// encode to an object, of a client that takes no event stream, and of a request that
+// has become a task, which sends none. Notify is safe for concurrent use.
+func (f *Frame) Notify(method string, params any) error {
+	text, err := wire.CustomNotification(method, params)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.peer == nil:
+		return fmt.Errorf("mcp: notification %q: the client of this request receives none", method)
+	case f.note != nil:
+		return fmt.Errorf("mcp: notification %q: the request has become a task, which sends none", method)
+	}
+	return f.peer.Send(text)
+}
+
 // tell sends a message that a client may go without: that it takes no stream to
 // send it on is no error. s.mu is held, so that messages keep their order, and
 // s.peer is not nil.

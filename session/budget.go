@@ -7,15 +7,19 @@ import (
 
 // budget is what the sessions of a Manager may keep of messages, all together:
 // the events of their histories, and what waits for their streams. Histories
-// make room, the ones first that were not added to for the longest time. A nil
-// budget has no limit. Its lock may be taken while those of a Session and of a
-// history are held, and never the other way round.
+// make room first, the one that was not added to for the longest time. After
+// these what waits makes room for what other sessions are sent: that of the session
+// whose client has read nothing for the longest time. What waits has at most three
+// quarters of the limit. A nil budget has no limit. Its lock may be taken while
+// those of a Session and of a history are held, and never the other way round.
 type budget struct {
 	limit int // bytes
 
 	mu        sync.Mutex
 	used      int
+	queued    int       // of used, by what waits
 	histories list.List // of the *history that keep events, the newest last
+	unread    list.List // of the *Session that something waits for, the one that has read last at the end
 }
 
 // reserve takes n bytes, and drops the histories of others for them. It tells
@@ -52,6 +56,94 @@ func (b *budget) take(n int) (oldest *history, ok bool) {
 		return b.histories.Remove(first).(*history), false
 	}
 	return nil, false
+}
+
+// queue takes n bytes for a message that waits for the client of s. It drops the
+// histories of others for them, and then what waits for clients that are further
+// behind. It tells false if that is not enough. No lock of a session or a history may
+// be held.
+func (b *budget) queue(n int, s *Session) bool {
+	if b == nil || n == 0 {
+		return true
+	}
+	for {
+		h, behind, ok := b.takeQueued(n, s)
+		switch {
+		case h != nil:
+			h.mu.Lock()
+			h.drop()
+			h.mu.Unlock()
+		case behind != nil:
+			behind.dropUnread()
+		default:
+			return ok
+		}
+	}
+}
+
+// takeQueued takes n bytes, or returns what is to make room for them, which is out of
+// its list then: a history or a session. s makes no room for itself, and none can be
+// made for it while no other is further behind.
+func (b *budget) takeQueued(n int, s *Session) (h *history, behind *Session, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	full := b.queued+n > b.limit-b.limit/4
+	if !full && b.used+n <= b.limit {
+		b.used, b.queued = b.used+n, b.queued+n
+		return nil, nil, true
+	}
+	if oldest := b.histories.Front(); oldest != nil && !full {
+		return b.histories.Remove(oldest).(*history), nil, false
+	}
+	if last := b.unread.Front(); last != nil && last.Value != s {
+		return nil, b.unread.Remove(last).(*Session), false
+	}
+	return nil, nil, false
+}
+
+// bring is queue for what other replicas have accepted: only histories make room, so
+// that the lock of the session may be held.
+func (b *budget) bring(n int) bool {
+	if b == nil || n == 0 {
+		return true
+	}
+	if !b.reserve(n) {
+		return false
+	}
+	b.mu.Lock()
+	b.queued += n
+	b.mu.Unlock()
+	return true
+}
+
+// unqueue gives n bytes back that queue or bring has taken. Any other lock may be held.
+func (b *budget) unqueue(n int) {
+	if b != nil {
+		b.mu.Lock()
+		b.used, b.queued = b.used-n, b.queued-n
+		b.mu.Unlock()
+	}
+}
+
+// reads notes that the client of s has read, or that something begins to wait for it,
+// and returns its place; waits tells whether something still does.
+func (b *budget) reads(s *Session, place *list.Element, waits bool) *list.Element {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case !waits && place != nil:
+		b.unread.Remove(place)
+		return nil
+	case !waits:
+		return nil
+	case place == nil:
+		return b.unread.PushBack(s)
+	}
+	b.unread.MoveToBack(place)
+	return place
 }
 
 // release gives n bytes back that reserve has taken. Any other lock may be

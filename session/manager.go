@@ -2,6 +2,7 @@ package session
 
 import (
 	"cmp"
+	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -54,7 +55,9 @@ type Config struct {
 	// Memory is how many bytes all sessions together keep of messages: in their
 	// histories, and while they wait for streams. When it is used up, sessions
 	// drop their histories, the least recently added to first; when that is not
-	// enough, messages that belong to no request are dropped. As much again is
+	// enough, messages that belong to no request are dropped, those first whose client has
+	// read nothing for the longest time. Messages that wait have three quarters of it.
+	// That a list has changed is never dropped. As much again is
 	// for the URIs of resources that they subscribed to; beyond that no session
 	// subscribes. And as much for what clients say of themselves, beyond 2 KiB each,
 	// of which a principal may have a tenth: where there is no room, sessions that
@@ -76,6 +79,10 @@ type Config struct {
 	// Topics tells of changes at other replicas; nil if there are none. It belongs
 	// to the Server, who sends to a Session what its client is to hear.
 	Topics *topics.Hub
+	// Dropped is called when n messages for a client were dropped: because too many wait for
+	// it, or to make room for those of clients that read. It is called once until the
+	// client reads again. It may be called by any goroutine; nil is nothing.
+	Dropped func(s *Session, n int)
 	// StoreFailed is told of errors of Store. nil drops them.
 	StoreFailed func(error)
 	// RestoredEnd is called, with the reason, at the end of each session that was
@@ -121,7 +128,7 @@ type Manager struct {
 	closed   bool
 	sessions map[string]*Session
 	ending   map[*Session]bool        // those that this replica ends, and that the Store still has
-	fresh    []*Session               // the oldest first: all that were never used, and others
+	fresh    list.List                // of *Session, the oldest first: all that were never used, and others
 	attached map[*Session]func(error) // sessions of connections, and what ends them
 	besides  chan struct{}            // has an element for each that uses the Store aside
 	sweep    *time.Timer              // runs while there are sessions; nil else
@@ -221,11 +228,7 @@ func (m *Manager) enter(s *Session) (there *Session, crowded []*Session, err err
 		s.history.lates, s.history.late = m.relay.late, func(answer record) { m.relay.late.keep(s, answer) }
 		s.mailbox = newMailbox(m.courier, s, s.id)
 	}
-	m.sessions[s.id] = s
-	if len(m.fresh) > 2*len(m.sessions)+16 { // most have ended, or are used
-		m.fresh = slices.DeleteFunc(m.fresh, func(s *Session) bool { return !m.isFresh(s) })
-	}
-	m.fresh = append(m.fresh, s)
+	m.sessions[s.id], s.fresh = s, m.fresh.PushBack(s)
 	m.schedule()
 	return s, crowded, nil
 }
@@ -268,19 +271,18 @@ func (m *Manager) makeRoom(s *Session) (crowded []*Session, err error) {
 // unused returns the oldest such session that was never used; nil if there is
 // none. m.mu is held.
 func (m *Manager) unused(such func(s *Session) bool) *Session {
-	for len(m.fresh) > 0 && !m.isFresh(m.fresh[0]) {
-		m.fresh[0], m.fresh = nil, m.fresh[1:]
-	}
-	for _, s := range m.fresh {
-		if m.isFresh(s) && s.unused() && such(s) {
+	var next *list.Element
+	for e := m.fresh.Front(); e != nil; e = next {
+		next = e.Next()
+		switch s := e.Value.(*Session); {
+		case s.used():
+			m.fresh.Remove(e)
+		case s.unused() && such(s):
 			return s
 		}
 	}
 	return nil
 }
-
-// isFresh tells whether a session is there, and has not been used. m.mu is held.
-func (m *Manager) isFresh(s *Session) bool { return m.sessions[s.id] == s && !s.used() }
 
 // dispensable returns the session that ends first to make room for one of
 // principal: the oldest that was never used, or, for somebody with a name, the
@@ -309,6 +311,10 @@ func (m *Manager) dispensable(principal string) (first *Session) {
 // remove takes a session out of the table. m.mu is held.
 func (m *Manager) remove(s *Session) {
 	delete(m.sessions, s.id)
+	if len(m.sessions) == 0 {
+		m.sessions = make(map[string]*Session) // a map keeps the room of all that it had
+	}
+	m.fresh.Remove(s.fresh)
 	m.clients.Give(s.principal, s.cost)
 	m.places.Give(s.principal, 1)
 }
@@ -520,7 +526,8 @@ func (m *Manager) Close(reason error) {
 	m.mu.Lock()
 	m.closed = true
 	sessions := m.sessions
-	m.sessions, m.fresh = make(map[string]*Session), nil
+	m.sessions = make(map[string]*Session)
+	m.fresh.Init()
 	if m.sweep != nil && m.sweep.Stop() {
 		m.sweeping.Done()
 	}

@@ -2,9 +2,12 @@ package session
 
 import (
 	"bytes"
+	"container/list"
 	"encoding/json"
 	"slices"
 	"time"
+
+	"github.com/talaria-go/mcp/internal/topics"
 )
 
 // outboxSize is how many messages wait for a client that reads slowly, or
@@ -30,12 +33,16 @@ const maxStreams = 8
 // Session.Send before it is put there, as the budget may take the locks of
 // histories to make room; they are released when it is taken out.
 type outbox struct {
-	budget  *budget  // of all sessions; nil without a Manager
-	open    []*line  // streams, oldest first
-	ending  []*line  // those that are over, and send what they have
-	waiting [][]byte // messages for the next stream
-	bytes   int      // of these, or of what the streams hold
-	closed  bool     // the session has ended
+	session *Session            // whose it is
+	budget  *budget             // of all sessions; nil without a Manager
+	dropped func(*Session, int) // see Config.Dropped; nil is nothing
+	place   *list.Element       // in budget.unread, while bytes is not 0
+	open    []*line             // streams, oldest first
+	ending  []*line             // those that are over, and send what they have
+	waiting [][]byte            // messages for the next stream
+	bytes   int                 // of these, or of what the streams hold
+	closed  bool                // the session has ended
+	behind  bool                // Config.Dropped was called, and the client has read nothing since
 }
 
 // line is an open stream of a session. The session's mu guards it.
@@ -119,8 +126,9 @@ func (b *outbox) endStreams(retry time.Duration) {
 // close ends the streams and drops what waits for one.
 func (b *outbox) close() {
 	b.closed = true
-	b.budget.release(b.bytes)
+	b.budget.unqueue(b.bytes)
 	b.waiting, b.bytes = nil, 0
+	b.place = b.budget.reads(b.session, b.place, false)
 	b.endStreams(0)
 }
 
@@ -131,12 +139,17 @@ func (b *outbox) put(message []byte) (sent, queued bool) {
 	switch {
 	case slices.ContainsFunc(*queue, func(m []byte) bool { return bytes.Equal(m, message) }):
 		return true, false
-	case b.closed || len(*queue) >= outboxSize || // more, where those of two streams came together
+	case b.closed:
+		return false, false
+	case cost(message) == 0: // it has a place of its own
+	case len(*queue) >= outboxSize || // more, where those of two streams came together
 		b.bytes+len(message) > outboxBytes:
 		return false, false
 	}
 	*queue = append(*queue, message)
-	b.bytes += len(message)
+	if b.bytes += cost(message); b.bytes > 0 && b.place == nil {
+		b.place = b.budget.reads(b.session, nil, true)
+	}
 	if out := b.newest(); out != nil {
 		out.wake()
 	}
@@ -155,13 +168,16 @@ func (b *outbox) bring(messages []json.RawMessage, front bool) (rest []json.RawM
 	for _, message := range messages {
 		switch {
 		case waits[string(message)]:
-		case b.closed || len(*queue)+len(brought) >= maxBrought || b.bytes+len(message) > outboxBytes || !b.budget.reserve(len(message)):
+		case b.closed || len(*queue)+len(brought) >= maxBrought || b.bytes+len(message) > outboxBytes || !b.budget.bring(cost(message)):
 			rest = append(rest, message)
 		default:
 			waits[string(message)] = true
 			brought = append(brought, message)
-			b.bytes += len(message)
+			b.bytes += cost(message)
 		}
+	}
+	if b.bytes > 0 && b.place == nil {
+		b.place = b.budget.reads(b.session, nil, true)
 	}
 	if front {
 		*queue = append(brought, *queue...)
@@ -217,9 +233,52 @@ func (b *outbox) take(out *line) (message []byte) {
 	message = out.queue[0]
 	out.queue[0] = nil
 	out.queue = out.queue[1:]
-	if !b.closed {
-		b.bytes -= len(message)
-		b.budget.release(len(message))
+	if b.behind = false; !b.closed {
+		b.bytes -= cost(message)
+		b.budget.unqueue(cost(message))
+		b.place = b.budget.reads(b.session, b.place, b.bytes > 0)
 	}
 	return message
+}
+
+// lose notes that n messages were dropped, and returns what says so: Config.Dropped, once
+// until the client reads again. The caller calls it without any lock.
+func (b *outbox) lose(n int) func() {
+	if n == 0 || b.behind || b.dropped == nil || b.closed {
+		return func() {}
+	}
+	b.behind = true
+	return func() { b.dropped(b.session, n) }
+}
+
+// drop drops what waits, but not that a list has changed, and returns how many
+// messages that were.
+func (b *outbox) drop() (n int) {
+	if b.closed {
+		return 0
+	}
+	of := func(queue *[][]byte) bool {
+		before := len(*queue)
+		*queue = slices.DeleteFunc(*queue, func(m []byte) bool { return cost(m) > 0 })
+		n += before - len(*queue)
+		return len(*queue) < before
+	}
+	of(&b.waiting)
+	for _, out := range slices.Concat(b.open, b.ending) {
+		out.broken = of(&out.queue) || out.broken
+	}
+	b.budget.unqueue(b.bytes)
+	b.bytes, b.place = 0, nil
+	return n
+}
+
+// cost is how many bytes of the budget a message takes while it waits: none if it
+// says that a list has changed. There is one such message for each list, which waits
+// at most once, and its text is the same for all sessions.
+func cost(message []byte) int {
+	rest, ok := bytes.CutPrefix(message, []byte(`{"jsonrpc":"2.0","method":"`))
+	if method, whole := bytes.CutSuffix(rest, []byte(`"}`)); ok && whole && slices.Contains(topics.Lists[:], string(method)) {
+		return 0
+	}
+	return len(message)
 }

@@ -31,6 +31,7 @@
 package session
 
 import (
+	"container/list"
 	"context"
 	"encoding/json"
 	"errors"
@@ -97,6 +98,7 @@ type Session struct {
 	kept    atomic.Int64 // when the Store was told last how long it is kept, in nanoseconds since 1970
 
 	parent  context.Context
+	fresh   *list.Element // in Manager.fresh, whose mu guards it
 	history history
 	mailbox *mailbox // nil without a Store
 
@@ -260,7 +262,7 @@ func (s *Session) Close(reason error) {
 // Nobody else has the session yet.
 func (s *Session) join(m *Manager) {
 	s.history.limit, s.history.maxEvent, s.history.budget = m.config.History, m.config.MaxEvent, &m.budget
-	s.outbox.budget = &m.budget
+	s.outbox.session, s.outbox.budget, s.outbox.dropped = s, &m.budget, m.config.Dropped
 	s.subscriptions.topics = m.config.Topics
 	s.subscriptions.countIn(&m.uris)
 }
@@ -482,7 +484,9 @@ func (s *Session) allSent() bool {
 // Send puts a message that belongs to no request on the session's stream, or
 // keeps it for the next one. It never blocks: it returns false when the client
 // is too far behind and the message is dropped. A message that waits already
-// is not queued a second time.
+// is not queued a second time. One that says that a list has changed is never
+// dropped. Others that wait may be dropped later, when Config.Memory is used up by
+// clients that read: see Config.Dropped.
 //
 // It is for what each replica tells the sessions that it has: if another replica
 // has the stream, nothing is sent. See Post.
@@ -509,10 +513,14 @@ func (s *Session) Post(ctx context.Context, message []byte) (sent bool, err erro
 // put queues a message, if it goes out here. What all replicas tell also waits
 // here for the next stream, while none is open.
 func (s *Session) put(message []byte, all bool) (here, sent bool) {
-	budget := s.outbox.budget
-	room := budget.reserve(len(message))
+	budget, n := s.outbox.budget, cost(message)
+	room := budget.queue(n, s)
+	say := func() {}
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer func() {
+		s.mu.Unlock()
+		say()
+	}()
 	queued := false
 	switch l := s.mailbox; {
 	case l == nil || l.here() || s.reason != nil || all && len(s.outbox.open) == 0:
@@ -520,13 +528,24 @@ func (s *Session) put(message []byte, all bool) (here, sent bool) {
 		if room {
 			sent, queued = s.outbox.put(message)
 		}
+		if !sent {
+			say = s.outbox.lose(1)
+		}
 	default: // another replica may have the stream
 		sent = all
 	}
 	if room && !queued {
-		budget.release(len(message))
+		budget.unqueue(n)
 	}
 	return here, sent
+}
+
+// dropUnread drops what waits for the client, for clients that read.
+func (s *Session) dropUnread() {
+	s.mu.Lock()
+	say := s.outbox.lose(s.outbox.drop())
+	s.mu.Unlock()
+	say()
 }
 
 // Serve sends the messages of the session that belong to no request to a

@@ -37,8 +37,8 @@ func TestUnusedSessionsMakeRoom(t *testing.T) {
 		}
 		all = append(all, s)
 	}
-	if m.Len() != 10 || len(m.fresh) > 40 || m.places.Of("") != 10 {
-		t.Errorf("%d sessions, %d remembered as new, %d counted", m.Len(), len(m.fresh), m.places.Of(""))
+	if m.Len() != 10 || m.fresh.Len() > 40 || m.places.Of("") != 10 {
+		t.Errorf("%d sessions, %d remembered as new, %d counted", m.Len(), m.fresh.Len(), m.places.Of(""))
 	}
 	if got, _ := m.Find(context.Background(), all[989].ID()); got != nil || !all[989].Ended() {
 		t.Error("the oldest did not end")

@@ -1,7 +1,10 @@
 package wire
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/protocol"
@@ -17,6 +20,31 @@ func AppendNotification(dst []byte, method string, params []byte) []byte {
 		dst = append(dst, params...)
 	}
 	return append(dst, '}')
+}
+
+// specifiedNotifications are what names of the specification have after notifications/:
+// whole, or up to a slash.
+var specifiedNotifications = []string{"cancelled", "initialized", "message", "progress",
+	"elicitation", "prompts", "resources", "roots", "subscriptions", "tasks", "tools"}
+
+// CustomNotification returns a notification of a method that the specification does not
+// define. params encode to an object; nil leaves them out.
+func CustomNotification(method string, params any) (text []byte, err error) {
+	name, ok := strings.CutPrefix(method, "notifications/")
+	first, _, _ := strings.Cut(name, "/")
+	if !ok || first == "" || slices.Contains(specifiedNotifications, first) {
+		return nil, fmt.Errorf("mcp: notification %q: want a name of your own, such as notifications/acme/row; Progress, Log and NotifyAll send those of the specification", method)
+	}
+	var members []byte
+	if params != nil {
+		if members, err = jsonx.Append(nil, params); err == nil && members[0] != '{' {
+			err = fmt.Errorf("params must encode to a JSON object, %T does not", params)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("mcp: notification %q: %w", method, err)
+		}
+	}
+	return AppendNotification(nil, method, members), nil
 }
 
 // Progress is the content of notifications/progress (basic/utilities/progress).

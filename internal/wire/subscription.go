@@ -2,6 +2,8 @@ package wire
 
 import (
 	"bytes"
+	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/talaria-go/mcp/internal/facts"
@@ -188,6 +190,40 @@ func NewChangeMeta(method string, members, meta []byte) *Change {
 		head:  head[:len(head)-1], // without the brace that would end it
 		tail:  tail,
 	}
+}
+
+// ChangeOf returns the notification of that method with params, an encoded object or nil.
+// further tells whether these have more than the URI of a resource.
+func ChangeOf(method string, params []byte) (c *Change, further bool) {
+	var members map[string]json.RawMessage
+	_ = json.Unmarshal(params, &members) // without params there are none
+	var rest, meta []byte
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if name == "_meta" {
+			meta = members[name]
+			continue
+		}
+		further = further || name != "uri"
+		rest = append(append(jsonx.AppendString(separated(rest), name), ':'), members[name]...)
+	}
+	meta = bytes.TrimSpace(meta)
+	if len(meta) < 2 || meta[0] != '{' {
+		meta = []byte("{}")
+	}
+	meta = bytes.TrimSpace(meta[1 : len(meta)-1])
+	c = NewChangeMeta(method, rest, meta)
+	if len(meta) > 0 { // which legacy sessions get as it is
+		c.plain = AppendNotification(nil, method, params)
+	}
+	return c, further || len(meta) > 0
+}
+
+// separated appends a comma unless the list of members is empty.
+func separated(members []byte) []byte {
+	if len(members) == 0 {
+		return members
+	}
+	return append(members, ',')
 }
 
 // Plain returns the notification for a legacy session. The caller must not
