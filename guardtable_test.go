@@ -89,7 +89,7 @@ func init() {
 	tell("only package mcp and its own packages give or implement it, around code that is in the guard of the call",
 		"registry.Entry.Completers", "registry.Config.Coming", "registry.Config.Filter",
 		"registry.Entry.Directory", "registry.Entry.Match", "registry.Entry.Under", "registry.Entry.Visible",
-		"session.Manager.Attach(stop)", "session.Config.RestoredEnd", "session.Manager.Share(tell)", "session.Session.OnEnd(fn)",
+		"session.Manager.Attach(stop)", "session.Config.RestoredEnd", "session.Config.Dropped", "session.Manager.Share(tell)", "session.Session.OnEnd(fn)",
 		"protocol.Content", "protocol.Result", "client.Caller", "client.Transport")
 	tell("called on the goroutine of the test", "mcptest.Each(server)", "mcptest.Each(test)", "scaletest.Backend.Lose", "scaletest.Backend.Open")
 	tell("test:TestCredentialsThatDoNotReturn", "redis.Options.Credentials")

@@ -20,6 +20,7 @@ import (
 	"github.com/talaria-go/mcp/internal/topics"
 	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
 )
@@ -131,6 +132,43 @@ func (h *host) notify(n *notification) (sessions, dropped int) {
 		}
 	})
 	return sessions, dropped
+}
+
+// notifyAll is Server.NotifyAll for a notification that was checked.
+func (h *host) notifyAll(method string, n *notification) error {
+	list := h.subscriptions.lists[method] != nil
+	if !list && n.uri == "" {
+		sessions, dropped := h.notify(n)
+		if err := h.notifyOthers(method, n.params); err != nil {
+			return err
+		}
+		if sessions == 0 && h.post == nil {
+			return fmt.Errorf("mcp: notification %q reaches nobody: %w; Frame.Notify sends it to a client of 2026-07-28 during a request", method, ErrSessionNotFound)
+		}
+		return behind(method, dropped)
+	}
+	change, further := wire.ChangeOf(method, n.params)
+	dropped := 0
+	switch {
+	case list && further:
+		h.subscriptions.listChangedWith(method, change)
+	case list:
+		h.subscriptions.listChanged(method)
+	default:
+		dropped = (*Server)(h).resourceUpdated(n.uri, change)
+	}
+	if further && h.post != nil {
+		return fmt.Errorf("mcp: notification %q: clients of other replicas receive it without its further params", method)
+	}
+	return behind(method, dropped)
+}
+
+// behind is the error of a notification that so many sessions go without.
+func behind(method string, sessions int) error {
+	if sessions == 0 {
+		return nil
+	}
+	return fmt.Errorf("mcp: notification %q: %d sessions go without it: %w", method, sessions, ErrSlowClient)
 }
 
 // dropped logs that messages for a client were dropped; see session.Config.Dropped.

@@ -151,7 +151,7 @@ func keepClients(info, capabilities string) func(t *testing.T) (any, int) {
 func keepMessages(size int) func(t *testing.T) (any, int) {
 	return func(t *testing.T) (any, int) {
 		m := session.NewManager(session.Config{Memory: 16 * mib})
-		t.Cleanup(func() { m.Close(mcp.ErrSessionClosed) })
+		t.Cleanup(func() { m.Close(context.Background(), mcp.ErrSessionClosed) })
 		for n := range 20 {
 			x, err := m.Open(t.Context(), upcall.Client{Revision: protocol.LatestLegacy})
 			if err != nil {
@@ -171,7 +171,7 @@ func keepMessages(size int) func(t *testing.T) (any, int) {
 func keepURIs(length int) func(t *testing.T) (any, int) {
 	return func(t *testing.T) (any, int) {
 		m := session.NewManager(session.Config{Memory: 8 * mib})
-		t.Cleanup(func() { m.Close(mcp.ErrSessionClosed) })
+		t.Cleanup(func() { m.Close(context.Background(), mcp.ErrSessionClosed) })
 		for full := false; !full; {
 			x, err := m.Open(t.Context(), upcall.Client{Revision: protocol.LatestLegacy})
 			if err != nil {

@@ -660,15 +660,18 @@ func (s *Server) drains() {
 // until ctx ends and are then cancelled. Requests about tasks are served, and
 // connections that may bring some stay, until the tasks have ended and their
 // clients know how, or have not asked for an interval and a second. It returns when every call has
-// returned, or ctx's error if some had to be cancelled; for calls of a
-// connection that ignore their end, Serve and ServeConn wait. Sessions end, with
+// returned, or ctx's error if some had to be cancelled. Whatever does not return half a second
+// after ctx has ended is not waited for: a call, Options.OnSessionEnd, an observer, the
+// Store. Sessions end, also those with such a call, with
 // ErrServerClosed for Options.OnSessionEnd; with Options.Store, those of
 // HTTP live on at the other replicas, to which their clients come back: streams
 // end 2,000 a second, each with a time to come back within five seconds. Call it before
 // http.Server.Shutdown, which waits for streams.
 func (s *Server) Shutdown(ctx context.Context) error {
-	s.drains()
-	s.subscriptions.announceLast()
+	returned := inflight.Within(ctx, func() {
+		s.drains()
+		s.subscriptions.announceLast()
+	})
 	s.connections.Shutdown()
 	s.sessions.EndStreams(ctx)
 	s.subscriptions.endAllBut(taskTopic(""))
@@ -677,13 +680,18 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.connections.Finish()
 	s.subscriptions.broker.Close()
 	err := s.running.Wait(ctx)
-	s.sessions.Close(ErrServerClosed)
-	if s.post != nil {
-		s.topics.Close(ctx)
-		s.post.Close(ctx)
+	returned = s.sessions.Close(ctx, ErrServerClosed) && returned
+	returned = inflight.Within(ctx, func() {
+		if s.post != nil {
+			s.topics.Close(ctx)
+			s.post.Close(ctx)
+		}
+		s.tasks.Close()
+		s.failures.Close(ctx) // of all that use the store
+	}) && returned
+	if err == nil && !returned {
+		err = ctx.Err()
 	}
-	s.tasks.Close()
-	s.failures.Close(ctx) // of all that use the store
 	return err
 }
 
@@ -755,9 +763,7 @@ func (s *Server) Notify(sessionID, method string, params any) error {
 // The error wraps ErrSlowClient if the clients of some sessions are too far behind
 // and go without the notification, and ErrSessionNotFound if there is no session that
 // could receive it. A client does not miss that a list has changed, however far
-// behind it is.
-//
-// With Options.Store the sessions are those of all replicas. Sessions without an open
+// behind it is. With Options.Store the sessions are those of all replicas. Sessions without an open
 // stream then go without notifications of other kinds, and NotifyAll waits for the
 // store. An error of the store means that other replicas may lack the notification.
 // Other replicas send changes of lists and resources without further params, which is
@@ -767,39 +773,7 @@ func (s *Server) NotifyAll(method string, params any) error {
 	if err != nil {
 		return err
 	}
-	h, list := (*host)(s), s.subscriptions.lists[method] != nil
-	if !list && n.uri == "" {
-		sessions, dropped := h.notify(&n)
-		if err := h.notifyOthers(method, n.params); err != nil {
-			return err
-		}
-		if sessions == 0 && h.post == nil {
-			return fmt.Errorf("mcp: notification %q reaches nobody: %w; Frame.Notify sends it to a client of 2026-07-28 during a request", method, ErrSessionNotFound)
-		}
-		return behind(method, dropped)
-	}
-	change, further := wire.ChangeOf(method, n.params)
-	dropped := 0
-	switch {
-	case list && further:
-		s.subscriptions.listChangedWith(method, change)
-	case list:
-		s.subscriptions.listChanged(method)
-	default:
-		dropped = s.resourceUpdated(n.uri, change)
-	}
-	if further && h.post != nil {
-		return fmt.Errorf("mcp: notification %q: clients of other replicas receive it without its further params", method)
-	}
-	return behind(method, dropped)
-}
-
-// behind is the error of a notification that so many sessions go without.
-func behind(method string, sessions int) error {
-	if sessions == 0 {
-		return nil
-	}
-	return fmt.Errorf("mcp: notification %q: %d sessions go without it: %w", method, sessions, ErrSlowClient)
+	return (*host)(s).notifyAll(method, &n)
 }
 
 // Do runs fn in a legacy session, which Frame.SessionID names, with a Frame that

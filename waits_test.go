@@ -182,7 +182,7 @@ var waits = []struct {
 		if _, err := m.Find(t.Context(), opaque.NewID()); err == nil {
 			t.Error("there is a session")
 		}
-		m.Close(mcp.ErrSessionClosed)
+		m.Close(context.Background(), mcp.ErrSessionClosed)
 	}},
 	{"a store of rates", 250 * time.Millisecond, func(t *testing.T) {
 		s := fixture(t, nil, middleware.RateLimit(&middleware.RateLimitOptions{Store: stuckStore{Store: scale.NewLocal()}, Secret: []byte("a secret of 16 bytes or more")}))

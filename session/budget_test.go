@@ -75,7 +75,7 @@ func TestMemoryOfAllSessions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := NewManager(Config{Memory: memory, MaxEvent: maxEvent})
-			defer m.Close(upcall.ErrSessionClosed)
+			defer m.Close(context.Background(), upcall.ErrSessionClosed)
 			var all []*Session
 			for range sessions {
 				all = append(all, openSession(t, m))
@@ -104,7 +104,7 @@ func TestMemoryOfAllSessions(t *testing.T) {
 // rest of the session goes on.
 func TestEventTooLongToKeep(t *testing.T) {
 	m := NewManager(Config{MaxEvent: 100})
-	defer m.Close(upcall.ErrSessionClosed)
+	defer m.Close(context.Background(), upcall.ErrSessionClosed)
 	s := openSession(t, m)
 	var first, again sink
 	st := s.OpenStream(&first, protocol.ID{})
@@ -136,7 +136,7 @@ func TestEventTooLongToKeep(t *testing.T) {
 // for ever nor count wrongly.
 func TestMemoryConcurrent(t *testing.T) {
 	m := NewManager(Config{Memory: 64 << 10, MaxEvent: 8 << 10})
-	defer m.Close(upcall.ErrSessionClosed)
+	defer m.Close(context.Background(), upcall.ErrSessionClosed)
 	var wg sync.WaitGroup
 	var all []*Session
 	for i := range 8 {

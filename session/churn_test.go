@@ -64,7 +64,7 @@ func TestEndedSessionsAreFreed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := NewManager(Config{Idle: time.Hour})
-				defer m.Close(upcall.ErrSessionClosed)
+				defer m.Close(context.Background(), upcall.ErrSessionClosed)
 				end(t, m, []*Session{openNamed(t, m, 0, 1000)})
 				before := heap()
 				all := make([]*Session, 20_000)
@@ -82,7 +82,7 @@ func TestEndedSessionsAreFreed(t *testing.T) {
 	}
 	t.Run("churn beside live ones", func(t *testing.T) {
 		m := NewManager(Config{})
-		defer m.Close(upcall.ErrSessionClosed)
+		defer m.Close(context.Background(), upcall.ErrSessionClosed)
 		for n := range 9000 {
 			openNamed(t, m, n, 10)
 		}
@@ -110,7 +110,7 @@ func TestSilentSessions(t *testing.T) {
 			t.Run(name+"/"+principal, func(t *testing.T) {
 				dropped := 0
 				m := NewManager(Config{Memory: 16 << 20, Dropped: func(_ *Session, n int) { dropped += n }})
-				defer m.Close(upcall.ErrSessionClosed)
+				defer m.Close(context.Background(), upcall.ErrSessionClosed)
 				open := func(principal string) *Session {
 					s, err := openFor(m, principal)
 					if err != nil {

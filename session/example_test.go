@@ -12,7 +12,7 @@ import (
 
 func ExampleManager() {
 	m := session.NewManager(session.Config{Idle: time.Hour, Max: 100})
-	defer m.Close(nil)
+	defer m.Close(context.Background(), nil)
 	x, err := m.Open(context.Background(), upcall.Client{Revision: protocol.V20251125})
 	if err != nil {
 		fmt.Println(err)

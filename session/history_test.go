@@ -48,7 +48,7 @@ func (k *sink) want(t *testing.T, events string) {
 func kept(t *testing.T, rev protocol.Revision, limit int) *Session {
 	t.Helper()
 	m := NewManager(Config{History: limit})
-	t.Cleanup(func() { m.Close(upcall.ErrSessionClosed) })
+	t.Cleanup(func() { m.Close(context.Background(), upcall.ErrSessionClosed) })
 	s, err := m.Open(context.Background(), upcall.Client{Revision: rev})
 	if err != nil {
 		t.Fatal(err)

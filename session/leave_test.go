@@ -169,7 +169,7 @@ func TestCloseLeavesMany(t *testing.T) {
 	crowd(t, count, func(t *testing.T, r *replicas, store *crowdedStore, ids []string, _ []*get) {
 		store.takes = 10 * time.Millisecond
 		began := time.Now()
-		r.all[0].Close(upcall.ErrSessionClosed)
+		r.all[0].Close(context.Background(), upcall.ErrSessionClosed)
 		if took, most := time.Since(began), store.most.Load(); took > store.takes*count/10 || most > maxAside {
 			t.Errorf("it took %v, and %d used the store at once", took, most)
 		}

@@ -53,7 +53,7 @@ func TestLostQuestions(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := NewManager(Config{History: 600, MaxEvent: 1000})
-				defer m.Close(upcall.ErrSessionClosed)
+				defer m.Close(context.Background(), upcall.ErrSessionClosed)
 				s, err := m.Open(context.Background(), upcall.Client{Revision: protocol.V20251125})
 				if err != nil {
 					t.Fatal(err)
@@ -93,7 +93,7 @@ func TestLostQuestions(t *testing.T) {
 func TestLostOnOwnStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewManager(Config{MaxEvent: 1000})
-		defer m.Close(upcall.ErrSessionClosed)
+		defer m.Close(context.Background(), upcall.ErrSessionClosed)
 		s, err := m.Open(context.Background(), upcall.Client{Revision: protocol.V20251125})
 		if err != nil {
 			t.Fatal(err)

@@ -178,7 +178,7 @@ func newReplicasWith(t *testing.T, n int, store *roads, change func(i int, c *Co
 
 func (r *replicas) close() {
 	for i, m := range r.all {
-		m.Close(upcall.ErrSessionClosed)
+		m.Close(context.Background(), upcall.ErrSessionClosed)
 		r.office[i].Close(context.Background())
 	}
 }
@@ -795,7 +795,7 @@ func TestPostShutdown(t *testing.T) {
 					r.all[0].EndStreams(t.Context())
 				}
 				if test.closed {
-					r.all[0].Close(upcall.ErrSessionClosed)
+					r.all[0].Close(context.Background(), upcall.ErrSessionClosed)
 				}
 				next := r.get(1, id, "")
 				synctest.Wait()
@@ -830,7 +830,7 @@ func TestEndingStreamSendsAll(t *testing.T) {
 				r.all[0].EndStreams(t.Context())
 				synctest.Wait()
 				if closed {
-					r.all[0].Close(upcall.ErrSessionClosed)
+					r.all[0].Close(context.Background(), upcall.ErrSessionClosed)
 				}
 				close(y.full)
 				<-y.done

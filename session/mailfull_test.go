@@ -102,7 +102,7 @@ func TestPostShutdownFull(t *testing.T) {
 			}
 			r.postLong(0, full, 60)
 			r.post(0, other, "m")
-			r.all[0].Close(nil)
+			r.all[0].Close(context.Background(), nil)
 			for _, g := range streams {
 				g.breakOff()
 				g.leave()

@@ -57,7 +57,7 @@ func TestMailWhileItGoesOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := NewManager(Config{Store: store, Seal: keys, Node: "a1"})
-	defer m.Close(nil)
+	defer m.Close(context.Background(), nil)
 	for range 500 {
 		s, err := m.Open(t.Context(), upcall.Client{Revision: protocol.V20251125})
 		if err != nil {
@@ -294,7 +294,7 @@ func TestEndWhileKeysAreReplaced(t *testing.T) {
 		})
 		r.post(0, r.open(0), "a")
 		synctest.Wait()
-		r.all[0].Close(upcall.ErrSessionClosed)
+		r.all[0].Close(context.Background(), upcall.ErrSessionClosed)
 		r.office[0].Close(t.Context())
 		r.all, r.office = r.all[1:], r.office[1:] // which ends the session
 		defer r.close()

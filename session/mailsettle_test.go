@@ -88,7 +88,7 @@ func TestListensAgain(t *testing.T) {
 				r.wantHolder(id, 0, 2, g)
 				g.leave()
 				for i, m := range r.all {
-					m.Close(nil)
+					m.Close(context.Background(), nil)
 					if i != 1 || name != "the replica that listens" {
 						r.office[i].Close(context.Background())
 					}

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/lease"
 	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/internal/pause"
@@ -398,14 +399,14 @@ func (m *Manager) end(ctx context.Context, id string, reason error) (ok bool, er
 	}
 	m.mu.Unlock()
 	if ok {
-		m.close(s, reason)
+		m.finishHere(s, reason)
 	}
 	return ok, nil
 }
 
-// close ends a session that is out of the table already, and, when its last
+// finishHere ends a session that is out of the table already, and, when its last
 // request and OnEnd are over, deletes what the Store has of it.
-func (m *Manager) close(s *Session, reason error) {
+func (m *Manager) finishHere(s *Session, reason error) {
 	if m.config.Store != nil {
 		m.mu.Lock()
 		m.ending[s] = true
@@ -517,15 +518,24 @@ func (m *Manager) EndStreams(ctx context.Context) {
 }
 
 // Close closes every session for that reason and opens no more. Sessions that
-// a Store has are only let go.
-func (m *Manager) Close(reason error) {
+// a Store has are only let go. A request that has not returned does not hold up the
+// end of its session.
+//
+// What ends with a session is users' code, and so is the Store: Close returns when ctx has
+// ended, whether or not these have returned, and reports whether they have.
+func (m *Manager) Close(ctx context.Context, reason error) bool {
+	return inflight.Within(ctx, func() { m.close(reason) })
+}
+
+// close is Close without an end of its own.
+func (m *Manager) close(reason error) {
 	if m.relay != nil {
 		m.relay.close()
 		m.renew() // else what was used since the last tick would end too soon
 	}
 	m.mu.Lock()
 	m.closed = true
-	sessions := m.sessions
+	sessions, attached := m.sessions, slices.Collect(maps.Keys(m.attached))
 	m.sessions = make(map[string]*Session)
 	m.fresh.Init()
 	if m.sweep != nil && m.sweep.Stop() {
@@ -539,12 +549,17 @@ func (m *Manager) Close(reason error) {
 	if m.config.Store != nil {
 		m.leaveAll(sessions)
 	}
+	var ends sync.WaitGroup
+	for _, s := range attached {
+		ends.Go(s.end(reason, true))
+	}
 	for _, s := range sessions {
 		if m.config.Store != nil {
 			s.OnEnd(nil)
 		}
-		s.Close(reason)
+		ends.Go(s.end(reason, true)) // one that does not return holds up no other
 	}
+	ends.Wait()
 	m.stop(reason)
 	m.sweeping.Wait()
 }

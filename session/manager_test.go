@@ -24,7 +24,7 @@ func mustOpen(t testing.TB, m *Manager) *Session {
 
 func TestManagerOpen(t *testing.T) {
 	m := NewManager(Config{})
-	defer m.Close(upcall.ErrSessionClosed)
+	defer m.Close(context.Background(), upcall.ErrSessionClosed)
 	ids := make(map[string]bool)
 	for range 100 {
 		s := mustOpen(t, m)
@@ -57,7 +57,7 @@ func TestManagerOpen(t *testing.T) {
 
 func TestManagerMax(t *testing.T) {
 	m := NewManager(Config{Max: 2})
-	defer m.Close(upcall.ErrSessionClosed)
+	defer m.Close(context.Background(), upcall.ErrSessionClosed)
 	first := mustOpen(t, m)
 	mustOpen(t, m)
 	if _, err := m.Open(context.Background(), upcall.Client{}); !errors.Is(err, upcall.ErrTooManySessions) {
@@ -69,7 +69,7 @@ func TestManagerMax(t *testing.T) {
 
 func TestManagerEnd(t *testing.T) {
 	m := NewManager(Config{})
-	defer m.Close(upcall.ErrSessionClosed)
+	defer m.Close(context.Background(), upcall.ErrSessionClosed)
 	s, other := mustOpen(t, m), mustOpen(t, m)
 	request, done, _ := s.Inflight.Start(t.Context(), protocol.NewID(1))
 	defer done()
@@ -98,8 +98,8 @@ func TestManagerClose(t *testing.T) {
 	s := mustOpen(t, m)
 	request, done, _ := s.Inflight.Start(t.Context(), protocol.NewID(1))
 	defer done()
-	m.Close(upcall.ErrSessionClosed)
-	m.Close(upcall.ErrSessionClosed)
+	m.Close(context.Background(), upcall.ErrSessionClosed)
+	m.Close(context.Background(), upcall.ErrSessionClosed)
 	if s.Context().Err() == nil || request.Err() == nil || m.Len() != 0 {
 		t.Errorf("after Close: session %v, request %v, %d sessions", s.Context().Err(), request.Err(), m.Len())
 	}
@@ -115,7 +115,7 @@ func TestManagerClose(t *testing.T) {
 
 func TestManagerEndStreams(t *testing.T) {
 	m := NewManager(Config{})
-	defer m.Close(upcall.ErrSessionClosed)
+	defer m.Close(context.Background(), upcall.ErrSessionClosed)
 	one, two := mustOpen(t, m), mustOpen(t, m)
 	first, leave := listen(one, "")
 	defer leave()
@@ -132,7 +132,7 @@ func TestManagerEndStreams(t *testing.T) {
 func TestIdleExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewManager(Config{Idle: 10 * time.Minute})
-		defer m.Close(upcall.ErrSessionClosed)
+		defer m.Close(context.Background(), upcall.ErrSessionClosed)
 		unused, called, busy, listening := mustOpen(t, m), mustOpen(t, m), mustOpen(t, m), mustOpen(t, m)
 		busy.Use()
 		release := busy.Release
@@ -187,7 +187,7 @@ func TestIdleExpiry(t *testing.T) {
 func TestIdleNever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewManager(Config{Idle: -1})
-		defer m.Close(upcall.ErrSessionClosed)
+		defer m.Close(context.Background(), upcall.ErrSessionClosed)
 		s := mustOpen(t, m)
 		time.Sleep(1000 * time.Hour)
 		if got, _ := m.Find(context.Background(), s.ID()); got == nil {
@@ -199,7 +199,7 @@ func TestIdleNever(t *testing.T) {
 func TestIdleDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewManager(Config{})
-		defer m.Close(upcall.ErrSessionClosed)
+		defer m.Close(context.Background(), upcall.ErrSessionClosed)
 		s := mustOpen(t, m)
 		time.Sleep(defaultIdle - time.Minute)
 		if got, _ := m.Find(context.Background(), s.ID()); got == nil {
@@ -229,7 +229,7 @@ func TestSessionsCostNoGoroutine(t *testing.T) {
 	if timer == nil || m.sweep != timer {
 		t.Error("want one timer for all sessions")
 	}
-	m.Close(upcall.ErrSessionClosed)
+	m.Close(context.Background(), upcall.ErrSessionClosed)
 	if m.sweep != nil {
 		t.Error("Close left the timer")
 	}
@@ -257,7 +257,7 @@ func TestManagerConcurrent(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	m.Close(upcall.ErrSessionClosed)
+	m.Close(context.Background(), upcall.ErrSessionClosed)
 	if got := m.Len(); got != 0 {
 		t.Errorf("%d sessions at the end", got)
 	}

@@ -21,7 +21,7 @@ func bytesPerSession(tb testing.TB, n int, use func(*Session)) int {
 		return stats.HeapAlloc
 	}
 	m := NewManager(Config{Max: n})
-	defer m.Close(upcall.ErrSessionClosed)
+	defer m.Close(context.Background(), upcall.ErrSessionClosed)
 	before := measure()
 	for range n {
 		s, err := m.Open(context.Background(), upcall.Client{

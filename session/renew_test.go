@@ -47,7 +47,7 @@ func TestStateOutlivesSession(t *testing.T) {
 	for _, idle := range []time.Duration{time.Minute, 30 * time.Minute, 24 * time.Hour, 14 * 24 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			m, ended := manage(t, scale.NewLocal(), idle)
-			defer m.Close(upcall.ErrSessionClosed)
+			defer m.Close(context.Background(), upcall.ErrSessionClosed)
 			s := opened(t, m)
 			m.letGo(s, upcall.ErrSessionIdle) // its replica is gone
 			time.Sleep(m.lifetime(idle) - time.Second)
@@ -71,7 +71,7 @@ func TestLastUseBeforeClose(t *testing.T) {
 		store := scale.NewLocal()
 		first, _ := manage(t, store, idle)
 		second, ended := manage(t, store, idle)
-		defer second.Close(upcall.ErrSessionClosed)
+		defer second.Close(context.Background(), upcall.ErrSessionClosed)
 		first.Share(nil)
 		second.Share(nil)
 		s := opened(t, first)
@@ -87,7 +87,7 @@ func TestLastUseBeforeClose(t *testing.T) {
 			}
 		}
 		use(first)
-		first.Close(upcall.ErrSessionClosed)
+		first.Close(context.Background(), upcall.ErrSessionClosed)
 		time.Sleep(idle - time.Second)
 		use(second)
 	})
@@ -99,7 +99,7 @@ func TestFreshWhileRenewing(t *testing.T) {
 	for _, takes := range []time.Duration{15 * time.Second, 10 * time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
 			m, ended := manage(t, scale.NewLocal(), idle)
-			defer m.Close(upcall.ErrSessionClosed)
+			defer m.Close(context.Background(), upcall.ErrSessionClosed)
 			m.Share(nil)
 			time.Sleep(idle / 4) // a round: from then on it ends what is due
 			s, err := m.Open(t.Context(), upcall.Client{Revision: protocol.V20251125})
@@ -128,9 +128,9 @@ func TestRenewsAfterSuspend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := scale.NewLocal()
 		suspended, _ := manage(t, store, idle)
-		defer suspended.Close(upcall.ErrSessionClosed)
+		defer suspended.Close(context.Background(), upcall.ErrSessionClosed)
 		other, ended := manage(t, store, idle)
-		defer other.Close(upcall.ErrSessionClosed)
+		defer other.Close(context.Background(), upcall.ErrSessionClosed)
 		other.Share(nil) // which ends what is due
 		s := opened(t, suspended)
 		defer s.hold()()
@@ -176,7 +176,7 @@ func TestClocksApart(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			store := &apart{Store: scale.NewLocal()}
 			m, ended := manage(t, store, idle)
-			defer m.Close(upcall.ErrSessionClosed)
+			defer m.Close(context.Background(), upcall.ErrSessionClosed)
 			s := opened(t, m)
 			for store.part = s.key.Part; opened(t, m).key.Part == s.key.Part; {
 			}
@@ -228,7 +228,7 @@ func TestRenewsWhileMachineIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &partly{Store: scale.NewLocal()}
 		m, _ := manage(t, store, idle)
-		defer m.Close(upcall.ErrSessionClosed)
+		defer m.Close(context.Background(), upcall.ErrSessionClosed)
 		m.Share(nil)
 		lost, other := opened(t, m), opened(t, m)
 		defer lost.hold()()
@@ -280,7 +280,7 @@ func TestUsedAfterLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &overtaken{Store: scale.NewLocal(), second: scale.NewLocal()}
 		m, ended := manage(t, store, idle)
-		defer m.Close(upcall.ErrSessionClosed)
+		defer m.Close(context.Background(), upcall.ErrSessionClosed)
 		m.Share(nil)
 		s := opened(t, m)
 		use := func(change bool) {
@@ -328,7 +328,7 @@ func TestCopyLeavesMeanwhile(t *testing.T) {
 	for _, ends := range []bool{false, true} {
 		store := &meanwhile{Store: scale.NewLocal()}
 		m, _ := manage(t, store, idle)
-		defer m.Close(upcall.ErrSessionClosed)
+		defer m.Close(context.Background(), upcall.ErrSessionClosed)
 		s := opened(t, m)
 		store.do = func() { m.letGo(s, errCrowded) }
 		if ends {

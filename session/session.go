@@ -211,16 +211,17 @@ func (s *Session) Context() context.Context {
 func (s *Session) OnEnd(fn func(reason error)) {
 	s.mu.Lock()
 	s.onEnd = fn
-	ended := s.takeEnd()
+	ended := s.takeEnd(false)
 	s.mu.Unlock()
 	ended()
 }
 
 // takeEnd returns what is left to do at the end of the session, when it is
-// due. s.mu is held; the func that it returns needs it free.
-func (s *Session) takeEnd() func() {
+// due, or at once if the last request is not waited for. s.mu is held; the func that
+// it returns needs it free.
+func (s *Session) takeEnd(atOnce bool) func() {
 	fn, after, reason := s.onEnd, s.afterEnd, s.reason
-	if reason == nil || s.calls > 0 || fn == nil && after == nil {
+	if reason == nil || s.calls > 0 && !atOnce || fn == nil && after == nil {
 		return func() {}
 	}
 	s.onEnd, s.afterEnd = nil, nil
@@ -238,11 +239,16 @@ func (s *Session) takeEnd() func() {
 
 // Close ends the session for that reason: its requests are cancelled and its
 // streams end. Only the first call counts.
-func (s *Session) Close(reason error) {
+func (s *Session) Close(reason error) { s.end(reason, false)() }
+
+// end is Close without what is left to do then: it returns that. atOnce is for a
+// shutdown that waits for requests no longer.
+func (s *Session) end(reason error, atOnce bool) func() {
 	s.mu.Lock()
 	if s.reason != nil {
+		ended := s.takeEnd(atOnce)
 		s.mu.Unlock()
-		return
+		return ended
 	}
 	s.reason = reason
 	if s.cancel != nil {
@@ -251,11 +257,11 @@ func (s *Session) Close(reason error) {
 	s.history.close()
 	s.subscriptions.clear(s)
 	s.outbox.close()
-	ended := s.takeEnd()
+	ended := s.takeEnd(atOnce)
 	s.mu.Unlock()
 	s.Inflight.CancelAll(reason)
 	s.Pending.Close(reason)
-	ended()
+	return ended
 }
 
 // join makes what the session keeps count among the sessions of a Manager.
@@ -308,7 +314,7 @@ func (s *Session) Release() (err error) {
 	s.mu.Lock()
 	s.calls--
 	s.lastUsed = time.Now()
-	ended := s.takeEnd()
+	ended := s.takeEnd(false)
 	s.mu.Unlock()
 	ended()
 	return err

@@ -28,7 +28,7 @@ func openFor(m *Manager, principal string) (*Session, error) {
 // door: the oldest of these ends for each new one.
 func TestUnusedSessionsMakeRoom(t *testing.T) {
 	m := NewManager(Config{Max: 10})
-	defer m.Close(upcall.ErrSessionClosed)
+	defer m.Close(context.Background(), upcall.ErrSessionClosed)
 	var all []*Session
 	for range 1000 {
 		s, err := openFor(m, "")
@@ -58,7 +58,7 @@ func TestUnusedSessionsMakeRoom(t *testing.T) {
 func TestShareOfPrincipal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewManager(Config{Max: 10, MaxPerPrincipal: 3, Idle: -1})
-		defer m.Close(upcall.ErrSessionClosed)
+		defer m.Close(context.Background(), upcall.ErrSessionClosed)
 		var anonymous []*Session
 		for range 10 {
 			s, err := openFor(m, "")
@@ -108,7 +108,7 @@ func TestQuestionsOfTwoProcesses(t *testing.T) {
 	config := Config{Store: scale.NewLocal(), Seal: keys, Node: "n1"}
 	seen := map[string]bool{}
 	first := NewManager(config)
-	defer first.Close(upcall.ErrSessionClosed)
+	defer first.Close(context.Background(), upcall.ErrSessionClosed)
 	s, err := openFor(first, "")
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestQuestionsOfTwoProcesses(t *testing.T) {
 	ask(&s.Pending)
 	for _, config.Node = range []string{"n2", "n3", "n4"} {
 		other := NewManager(config)
-		defer other.Close(upcall.ErrSessionClosed)
+		defer other.Close(context.Background(), upcall.ErrSessionClosed)
 		moved, err := other.Find(context.Background(), s.ID())
 		if moved == nil || err != nil {
 			t.Fatalf("not found: %v", err)
@@ -148,7 +148,7 @@ func TestQuestionsOfTwoProcesses(t *testing.T) {
 func TestShareOfWhatClientsSay(t *testing.T) {
 	const cost = 100 << 10
 	m := NewManager(Config{Memory: 100 * cost, Idle: -1})
-	defer m.Close(upcall.ErrSessionClosed)
+	defer m.Close(context.Background(), upcall.ErrSessionClosed)
 	open := func(principal string, cost int) (*Session, error) {
 		s, err := m.Open(context.Background(), upcall.Client{Revision: protocol.V20251125, Principal: principal, Cost: cost})
 		if err == nil {

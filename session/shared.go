@@ -738,7 +738,7 @@ func (m *Manager) endAll(due []scale.Entry) {
 	}
 	m.sweeping.Go(func() {
 		for _, e := range ends {
-			m.close(e.session, e.reason)
+			m.finishHere(e.session, e.reason)
 		}
 	})
 }

@@ -108,7 +108,7 @@ func newFleet(t *testing.T, n int) *fleet {
 
 func (f *fleet) close() {
 	for _, m := range f.all {
-		m.Close(upcall.ErrSessionClosed)
+		m.Close(context.Background(), upcall.ErrSessionClosed)
 	}
 }
 
@@ -426,7 +426,7 @@ func TestSharedRefused(t *testing.T) {
 		f := newFleet(t, 1)
 		defer f.close()
 		m := f.all[0]
-		m.Close(upcall.ErrSessionClosed)
+		m.Close(context.Background(), upcall.ErrSessionClosed)
 		for range 10 {
 			if _, err := m.Open(t.Context(), upcall.Client{Revision: protocol.V20251125}); err == nil {
 				t.Fatal("opened after the end")
@@ -569,7 +569,7 @@ func TestSharedEndElsewhere(t *testing.T) {
 		if mine, err := f.all[0].claim(t.Context(), s, upcall.ErrSessionDeleted); !mine || err != nil {
 			t.Fatal(mine, err)
 		}
-		f.all[0].Close(upcall.ErrSessionClosed) // it finishes nothing
+		f.all[0].Close(context.Background(), upcall.ErrSessionClosed) // it finishes nothing
 		time.Sleep(idle)
 		f.want(t, id, "1: "+upcall.ErrSessionDeleted.Error())
 	})
@@ -625,7 +625,7 @@ func TestSharedForeignKey(t *testing.T) {
 		id := f.open(t)
 		keys, _ := seal.New("session", []byte("another secret of 16 bytes"))
 		other := NewManager(Config{Store: f.store, Seal: keys, Node: "other", Idle: idle})
-		defer other.Close(upcall.ErrSessionClosed)
+		defer other.Close(context.Background(), upcall.ErrSessionClosed)
 		if s, err := other.Find(t.Context(), id); s != nil || err == nil {
 			t.Errorf("Get with another key: %v, %v", s, err)
 		}
@@ -663,7 +663,7 @@ func sharedKeys(t *testing.T, use func(s *Session) error) {
 		first, both, last := manager(before), manager(after, before), manager(after)
 		for _, m := range []*Manager{first, both, last} {
 			m.Share(nil)
-			defer m.Close(upcall.ErrSessionClosed)
+			defer m.Close(context.Background(), upcall.ErrSessionClosed)
 		}
 		s, err := first.Open(t.Context(), upcall.Client{Revision: protocol.V20251125})
 		if err != nil {
@@ -695,7 +695,7 @@ func TestEventIDsAfterMove(t *testing.T) {
 	to.want(t, "1-1= 1-2=a")
 
 	m := NewManager(Config{Store: scale.NewLocal(), Node: "n7"})
-	defer m.Close(upcall.ErrSessionClosed)
+	defer m.Close(context.Background(), upcall.ErrSessionClosed)
 	restored, err := restore(t.Context(), first.state())
 	if err != nil {
 		t.Fatal(err)

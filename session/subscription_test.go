@@ -55,7 +55,7 @@ func TestSubscribedBytes(t *testing.T) {
 
 func TestAttach(t *testing.T) {
 	m := NewManager(Config{Max: 1})
-	defer m.Close(upcall.ErrSessionClosed)
+	defer m.Close(context.Background(), upcall.ErrSessionClosed)
 	if _, err := m.Open(context.Background(), upcall.Client{Revision: protocol.LatestLegacy}); err != nil {
 		t.Fatal(err)
 	}

@@ -142,7 +142,7 @@ func (f *team) shutdown(i int) {
 	if !f.gone[i] {
 		f.gone[i] = true
 		f.all[i].EndStreams(context.Background())
-		f.all[i].Close(upcall.ErrSessionClosed)
+		f.all[i].Close(context.Background(), upcall.ErrSessionClosed)
 		f.offices[i].Close(f.t.Context())
 	}
 }
@@ -152,7 +152,7 @@ func (f *team) kill(i int) {
 	f.gone[i] = true
 	f.offices[i].Close(f.t.Context())
 	f.stores[i].nowhere.Store(true)
-	f.all[i].Close(upcall.ErrSessionClosed)
+	f.all[i].Close(context.Background(), upcall.ErrSessionClosed)
 }
 
 // at returns the session as one of them has it.
@@ -765,7 +765,7 @@ func TestTailHeld(t *testing.T) {
 	<-sent
 	wants(endOver)
 	st.End([]byte("answer"))
-	m.Close(upcall.ErrSessionClosed)
+	m.Close(context.Background(), upcall.ErrSessionClosed)
 	for _, office := range offices {
 		office.Close(t.Context())
 	}
@@ -1236,6 +1236,6 @@ func FuzzTailMessages(f *testing.F) {
 		if total > len(events) {
 			t.Errorf("%d bytes of %d", total, len(events))
 		}
-		m.Close(upcall.ErrSessionClosed)
+		m.Close(context.Background(), upcall.ErrSessionClosed)
 	})
 }

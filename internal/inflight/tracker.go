@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 )
 
 // ErrShutdown is the cause of contexts that a shutdown cancelled, and
@@ -105,8 +106,35 @@ func (t *Tracker) Stop() {
 	t.stopped = true
 }
 
+// CancelGrace is how long work that was cancelled gets to return, before who waits for it
+// goes on without it.
+const CancelGrace = 500 * time.Millisecond
+
+// Within calls fn, which may lead to users' code that does not return, and waits for it
+// until CancelGrace after the end of ctx. It reports whether fn has returned.
+func Within(ctx context.Context, fn func()) bool {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		fn()
+	}()
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(CancelGrace)
+	defer late.Stop()
+	select {
+	case <-done:
+		return true
+	case <-late.C:
+		return false
+	}
+}
+
 // Wait returns when nothing is under way. When ctx ends before, it cancels
-// what is left, waits for that, and returns ctx's error.
+// what is left, gives it CancelGrace to return, and returns ctx's error.
 func (t *Tracker) Wait(ctx context.Context) error {
 	idle := t.wait()
 	select {
@@ -124,7 +152,12 @@ func (t *Tracker) Wait(ctx context.Context) error {
 		task.Cancel(ErrShutdown)
 	}
 	t.mu.Unlock()
-	<-idle
+	late := time.NewTimer(CancelGrace)
+	defer late.Stop()
+	select {
+	case <-idle:
+	case <-late.C:
+	}
 	return ctx.Err()
 }
 

@@ -37,7 +37,7 @@ func TestTrackerWait(t *testing.T) {
 	}{
 		{"work ends in time", func(context.Context) { time.Sleep(work) }, limit, nil, work, nil},
 		{"work is cancelled", func(ctx context.Context) { <-ctx.Done() }, limit, context.DeadlineExceeded, limit, ErrShutdown},
-		{"work ignores its context", func(context.Context) { time.Sleep(3 * limit) }, limit, context.DeadlineExceeded, 3 * limit, ErrShutdown},
+		{"work ignores its context", func(context.Context) { time.Sleep(3 * limit) }, limit, context.DeadlineExceeded, limit + CancelGrace, ErrShutdown},
 		{"no time at all", func(ctx context.Context) { <-ctx.Done() }, 0, context.DeadlineExceeded, 0, ErrShutdown},
 	}
 	for _, tt := range tests {
@@ -45,10 +45,10 @@ func TestTrackerWait(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var tracker Tracker
 				ctx, done, _ := tracker.Start(t.Context())
-				var cause error
+				cause := make(chan error, 1)
 				tracker.Go(func() {
 					tt.work(ctx)
-					cause = context.Cause(ctx)
+					cause <- context.Cause(ctx)
 					done()
 				})
 				tracker.Stop()
@@ -59,8 +59,8 @@ func TestTrackerWait(t *testing.T) {
 				if !errors.Is(err, tt.want) || time.Since(begin) != tt.elapsed {
 					t.Errorf("Wait: %v after %v, want %v after %v", err, time.Since(begin), tt.want, tt.elapsed)
 				}
-				if cause != tt.cause {
-					t.Errorf("the work's context ended with %v, want %v", cause, tt.cause)
+				if got := <-cause; got != tt.cause {
+					t.Errorf("the work's context ended with %v, want %v", got, tt.cause)
 				}
 			})
 		})
