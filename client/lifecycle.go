@@ -3,15 +3,18 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"github.com/talaria-go/mcp/internal/attend"
 	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/protocol"
 )
 
 // settled is how long a connection must have lived for its loss not to count as
@@ -237,11 +240,38 @@ func (l *lifecycle) install(conn *connection, again bool) error {
 	}
 	conn.ready = time.Now()
 	l.conn.Store(conn)
+	if l.client.opts.HealthCheck > 0 {
+		l.tasks.Go(func() { l.checkHealth(conn) })
+	}
 	if again {
 		l.client.calls.count(func(s *Stats) *int64 { return &s.Reconnects })
 	}
 	l.setStateLocked(StateReady, nil)
 	return nil
+}
+
+// checkHealth pings the server while nothing comes from it, until conn is
+// replaced or the client is closed. The user is not asked to log in for it.
+func (l *lifecycle) checkHealth(conn *connection) {
+	c := l.client
+	ctx := attend.Never(l.ctx)
+	for seen := int64(-1); ; {
+		if pause.For(ctx, c.opts.HealthCheck) != nil || l.conn.Load() != conn {
+			return
+		}
+		if now := c.calls.received.messages.Load(); now != seen {
+			seen = now
+			continue
+		}
+		err := c.Ping(ctx, Timeout(c.opts.HealthTimeout), Retry(1))
+		if _, answered := errors.AsType[*protocol.Error](err); err == nil || answered || errors.Is(err, ErrUnsupported) || ctx.Err() != nil {
+			continue
+		}
+		if l.conn.Load() == conn {
+			conn.Lost(fmt.Errorf("the health check failed: %w", err))
+		}
+		return
+	}
 }
 
 // lost is called when a connection has ended by itself. It ends the calls on
@@ -252,7 +282,7 @@ func (l *lifecycle) lost(conn *connection, err error) {
 	}
 	l.mu.Lock()
 	was := l.conn.CompareAndSwap(conn, nil)
-	back := was && !l.closed && !l.client.opts.NoReconnect
+	back := was && !l.closed && !l.client.opts.NoReconnect && !unauthorized(err)
 	if was {
 		if l.early++; time.Since(conn.ready) >= settled {
 			l.early = 0

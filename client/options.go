@@ -149,6 +149,10 @@ type Options struct {
 	// ended is renewed all the same, unless the call that finds it out has
 	// Retry(1).
 	NoReconnect bool
+	// HealthCheck is how often a connection on which nothing has come since the last
+	// time is pinged; 0 means never. One that does not answer within HealthTimeout,
+	// 0 meaning 5 seconds, is lost.
+	HealthCheck, HealthTimeout time.Duration
 	// OnState hears every change of state, one after the other. err says why
 	// the client is disconnected.
 	OnState func(state State, err error)
@@ -194,6 +198,7 @@ func (o *Options) filled() Options {
 	slices.SortFunc(c.Revisions, func(a, b protocol.Revision) int { return int(b) - int(a) })
 	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
 	c.ProbeTimeout = cmp.Or(c.ProbeTimeout, 5*time.Second)
+	c.HealthTimeout = cmp.Or(c.HealthTimeout, 5*time.Second)
 	c.CloseTimeout = cmp.Or(c.CloseTimeout, 10*time.Second)
 	c.MaxRounds = cmp.Or(c.MaxRounds, 10)
 	if c.Cache == nil {

@@ -186,3 +186,50 @@ func TestSessionIDAndTraffic(t *testing.T) {
 		}
 	})
 }
+
+// A server that does not answer pings is connected to again; one that sends
+// anything is not pinged.
+func TestHealthCheck(t *testing.T) {
+	for _, rev := range []protocol.Revision{protocol.V20250618, protocol.V20260728} {
+		synctest.Test(t, func(t *testing.T) {
+			begin := time.Now()
+			var pings []time.Duration
+			tr := scripted(t, func(s *script) {
+				if rev.Modern() {
+					s.modernHello()
+				} else {
+					s.legacyHello(rev.String())
+				}
+				for h := s.next(); h != nil; h = s.next() {
+					if h.Method != protocol.MethodPing && h.Method != protocol.MethodDiscover {
+						continue
+					}
+					pings = append(pings, time.Since(begin))
+					if len(pings) == 1 {
+						s.fault(h, -32601, "no ping") // is a sign of life, too
+					}
+				}
+			})
+			var why []error
+			c, err := Connect(t.Context(), tr, &Options{Revisions: []protocol.Revision{rev}, HealthCheck: 10 * time.Second, Reconnect: &Backoff{Base: time.Second, Jitter: -1},
+				OnState: func(_ State, err error) {
+					if err != nil {
+						why = append(why, err)
+					}
+				}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(48 * time.Second)
+			if len(pings) != 2 || pings[0] != 20*time.Second || pings[1] != 40*time.Second || c.Stats().Reconnects != 1 || c.State() != StateReady {
+				t.Errorf("%s: pings at %v, %+v, %v", rev, pings, c.Stats(), c.State())
+			}
+			if len(why) != 1 || !strings.Contains(why[0].Error(), "health check") {
+				t.Errorf("%s: %v", rev, why)
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

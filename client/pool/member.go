@@ -70,13 +70,10 @@ func (m *member) remove() {
 	m.release()
 }
 
-// count counts the outcome of a call, and returns it. A call that succeeded
-// makes the next health check superfluous.
+// count counts the outcome of a call, and returns it.
 func (m *member) count(err error) error {
 	if err != nil {
 		m.failed.Add(1)
-	} else {
-		m.Answered()
 	}
 	return err
 }

@@ -62,7 +62,7 @@ type Options struct {
 	// CheckoutTimeout is how long a call waits for a connection while none is
 	// ready; 0 means 5 seconds, less than 0 as long as its context.
 	CheckoutTimeout time.Duration
-	// HealthCheck is how often a connection without answered calls is pinged; 0
+	// HealthCheck is how often a connection on which nothing came is pinged; 0
 	// means every 30 seconds, less than 0 never. One that does not answer within
 	// HealthTimeout, 0 meaning 5 seconds, is replaced.
 	HealthCheck   time.Duration
@@ -150,12 +150,12 @@ func New(t client.Transport, opts *Options) *Pool {
 	}
 	p.opts.Size = cmp.Or(max(p.opts.Size, 0), 4)
 	p.opts.CheckoutTimeout = cmp.Or(p.opts.CheckoutTimeout, 5*time.Second)
-	p.opts.HealthCheck = cmp.Or(p.opts.HealthCheck, 30*time.Second)
-	p.opts.HealthTimeout = cmp.Or(p.opts.HealthTimeout, 5*time.Second)
 	if p.opts.Client != nil {
 		p.client = *p.opts.Client
 	}
 	p.client.NoReconnect = true // the pool does that, and meanwhile uses another one
+	p.client.HealthCheck = cmp.Or(p.opts.HealthCheck, 30*time.Second)
+	p.client.HealthTimeout = p.opts.HealthTimeout
 	if p.client.Cache == nil {
 		p.cache = client.NewCache(0)
 		p.client.Cache = p.cache
@@ -233,7 +233,6 @@ func (p *Pool) start(t client.Transport, opts client.Options, once *attend.Occas
 	p.lastID++
 	m := &member{pool: p, id: p.lastID}
 	m.Transport, m.Options, m.Occasion = t, opts, once
-	m.Health, m.HealthTimeout = max(p.opts.HealthCheck, 0), p.opts.HealthTimeout
 	m.Changed = m.changed
 	m.Init(nil)
 	var ctx context.Context

@@ -27,26 +27,20 @@ import (
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/internal/attend"
 	"github.com/talaria-go/mcp/internal/pause"
-	"github.com/talaria-go/mcp/protocol"
 )
 
-// Reconnector makes another connection when the last one is lost or does not
-// answer. Set its exported fields, call Init, then call Run once.
+// Reconnector makes another connection when the last one is lost. Set its exported fields, call Init, then call Run once.
 type Reconnector struct {
 	Transport client.Transport
 	Options   client.Options
-	// Health is how often a connection without answered calls is pinged; 0 means
-	// never. One that does not answer within HealthTimeout is given up.
-	Health, HealthTimeout time.Duration
 	// Changed is called when there is a connection, and when there is none any
 	// more or an attempt to make one failed; err says why.
 	Changed func(c *client.Client, err error)
 	// Occasion is that of the first attempt; nil means one of its own.
 	Occasion *attend.Occasion
 
-	answered atomic.Int64 // calls
-	client   atomic.Pointer[client.Client]
-	retry    chan *attend.Occasion // of Retry; it has room for one
+	client atomic.Pointer[client.Client]
+	retry  chan *attend.Occasion // of Retry; it has room for one
 
 	mu     sync.Mutex
 	opened int64
@@ -100,10 +94,6 @@ func (r *Reconnector) Retry(occasion *attend.Occasion) {
 
 // Client returns the connection, nil while there is none.
 func (r *Reconnector) Client() *client.Client { return r.client.Load() }
-
-// Answered notes that a call has shown the connection to be well, which makes
-// the next ping superfluous.
-func (r *Reconnector) Answered() { r.answered.Add(1) }
 
 // Now returns the connection, how many there have been, and why there is none.
 func (r *Reconnector) Now() (c *client.Client, opened int64, fault error) {
@@ -205,16 +195,9 @@ func (r *Reconnector) set(c *client.Client, err error) {
 	}
 }
 
-// watch returns when the connection is lost for good, does not answer a ping,
-// or ctx ends. In the last case the error is nil.
+// watch returns when the connection is lost for good or ctx ends. In the last
+// case the error is nil.
 func (r *Reconnector) watch(ctx context.Context, c *client.Client, changed <-chan struct{}) error {
-	var health <-chan time.Time
-	if r.Health > 0 {
-		ticker := time.NewTicker(r.Health)
-		defer ticker.Stop()
-		health = ticker.C
-	}
-	answered := r.answered.Load()
 	for {
 		if lost, why := lost(c); lost {
 			return why
@@ -223,14 +206,6 @@ func (r *Reconnector) watch(ctx context.Context, c *client.Client, changed <-cha
 		case <-changed:
 		case <-ctx.Done():
 			return nil
-		case <-health:
-			if now := r.answered.Load(); now != answered {
-				answered = now // it has shown that it is well
-				continue
-			}
-			if err := r.ping(ctx, c); err != nil && ctx.Err() == nil {
-				return fmt.Errorf("the health check failed: %w", err)
-			}
 		}
 	}
 }
@@ -245,15 +220,6 @@ func lost(c *client.Client) (lost bool, why error) {
 		return false, nil // it is ready, or about to be
 	}
 	return true, err
-}
-
-// ping asks for a sign of life. An error that the server sent is one.
-func (r *Reconnector) ping(ctx context.Context, c *client.Client) error {
-	err := c.Ping(ctx, client.Timeout(r.HealthTimeout), client.Retry(1))
-	if _, ok := errors.AsType[*protocol.Error](err); ok || errors.Is(err, client.ErrUnsupported) {
-		return nil
-	}
-	return err
 }
 
 // Ended returns the error of an operation whose context has ended: that of
