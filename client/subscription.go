@@ -123,6 +123,7 @@ func (s *Subscription) run(ctx context.Context, conn *connection) error {
 			p.wait(ctx)
 		}
 	}
+	unsent := err != nil
 	_, err = p.settle(ctx, err)
 	s.mu.Lock()
 	agreed := s.isAcked
@@ -134,6 +135,9 @@ func (s *Subscription) run(ctx context.Context, conn *connection) error {
 	}
 	s.mu.Unlock()
 	if !agreed {
+		if unsent && context.Cause(ctx) == nil {
+			err = sent(conn, err)
+		}
 		return err
 	}
 	var own *Error

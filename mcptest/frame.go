@@ -13,7 +13,7 @@ import (
 //
 //	f := mcptest.Frame(t, mcptest.As(mcp.Identity{Subject: "alice"}), mcptest.Accepting(Confirm{Sure: true}))
 //	cart.Set(f, Cart{Items: 2}) // of an mcp.Key
-//	got, err := checkout(f, CheckoutIn{})
+//	got, err := checkout(f, struct{}{})
 //
 // Questions of the handler are answered by the scripts of the options, progress and
 // logs go to the client, where [Trace] sees them, and the Frame ends with the test.

@@ -29,6 +29,7 @@ import (
 
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/client/internal/reconnector"
+	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/internal/attend"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -569,9 +570,11 @@ func (p *Pool) SetLevel(ctx context.Context, level protocol.Level, options ...cl
 
 // Listen is Client.Listen on one of the connections, and on another one when that
 // is lost; changes in between are missed. It returns when ctx ends, with its
-// cause, when the server ends the subscription, with nil, or when no connection is
-// ready in time.
+// cause, when the server ends the subscription, with nil, when no connection is
+// ready in time, or when 4 connections in a row were lost before the server
+// agreed. It waits before each of them, as Options.Client.Reconnect says.
 func (p *Pool) Listen(ctx context.Context, filter client.Filter, fn func(client.Notification)) error {
+	backoff := cmp.Or(p.client.Reconnect, &client.Backoff{})
 	for n := 0; ; n++ {
 		m, c, err := p.checkout(ctx)
 		if err != nil {
@@ -581,7 +584,7 @@ func (p *Pool) Listen(ctx context.Context, filter client.Filter, fn func(client.
 		err = p.lost(m.count(err))
 		m.release() // before it waits, so that the connection can be removed
 		if err == nil {
-			n = 0
+			n = -1
 			select {
 			case <-sub.Done():
 				err = p.lost(sub.Err())
@@ -591,6 +594,9 @@ func (p *Pool) Listen(ctx context.Context, filter client.Filter, fn func(client.
 		}
 		if n == maxLost || !errors.Is(err, client.ErrConnection) {
 			return err
+		}
+		if pause.For(ctx, pause.Growing(n+2, backoff.Base, backoff.Max, backoff.Jitter)) != nil {
+			return reconnector.Ended(ctx, "listen")
 		}
 	}
 }
