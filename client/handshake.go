@@ -18,6 +18,7 @@ import (
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport"
 )
 
 // handshake opens connections: it finds out what the server speaks and agrees
@@ -65,7 +66,7 @@ func (h handshake) open(ctx context.Context) (*connection, error) {
 		}
 		passing, ok := err.(*passingError)
 		if !ok {
-			if known == kindUnknown || known == kindModern && !errors.Is(err, ErrTimeout) {
+			if _, unread := exited(err); unread || known == kindUnknown || known == kindModern && !errors.Is(err, ErrTimeout) {
 				return nil, err
 			}
 			known = kindUnknown // what was remembered is wrong; all is tried
@@ -77,7 +78,12 @@ func (h handshake) open(ctx context.Context) (*connection, error) {
 		if failures == openAttempts || wait > maxOpen {
 			return nil, passing.err
 		}
-		safely.Log(opts.Logger.Debug().Err(visible.Error(err)).Str("server", h.client.server).Int("attempt", failures), "connecting failed, trying again")
+		if ended, _ := exited(err); ended {
+			failures = openAttempts - 1 // the next attempt initializes
+			safely.Log(opts.Logger.Warn().Str("server", h.client.server), "the server ended when it was asked what it speaks, and is started again")
+		} else {
+			safely.Log(opts.Logger.Debug().Err(visible.Error(err)).Str("server", h.client.server).Int("attempt", failures), "connecting failed, trying again")
+		}
 		if err := pause.For(ctx, wait); err != nil {
 			return nil, err
 		}
@@ -140,8 +146,9 @@ func judged(conn *connection, err error, failures int) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		dialled = op.Op != "dial"
 	}
+	_, unread := exited(err)
 	switch _, already := err.(*passingError); {
-	case already, unauthorized(err):
+	case already, unread, unauthorized(err):
 		return err
 	case isStatus:
 		passing = status.Passing()
@@ -160,6 +167,13 @@ func judged(conn *connection, err error, failures int) error {
 		return &passingError{err}
 	}
 	return err
+}
+
+// exited reports whether a process has ended, and whether it had read nothing then: it
+// was not the probe that ended it, and it would end again.
+func exited(err error) (ended, unread bool) {
+	exit, ok := errors.AsType[*transport.ExitError](err)
+	return ok && exit.State != nil, ok && exit.Unread
 }
 
 // agree agrees on a revision on a new connection. It returns what the server

@@ -45,10 +45,10 @@ func (o *once) command(use, short, long string, args cobra.PositionalArgs, run f
 			}
 			defer c.Close()
 			defer l.terminal.Unfit()
-			return l.terminal.Run(cmd.Context(), func(ctx context.Context, call ...client.CallOption) error {
+			return unseen(l.transport, l.terminal.Run(cmd.Context(), func(ctx context.Context, call ...client.CallOption) error {
 				return run(ctx, &session{Client: c, console: o.console, render: &render.Renderer{Console: o.console, Dir: o.save},
 					call: call, json: o.json, authorized: o.authorized}, args[1:])
-			})
+			}))
 		},
 	}
 	o.add(cmd.Flags())

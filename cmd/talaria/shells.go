@@ -105,7 +105,7 @@ func (s *shellCommand) run(ctx context.Context, target []string) error {
 	sh := shell.New(shell.Options{Console: s.console, Editor: ed, Terminal: l.terminal, Render: &render.Renderer{Console: s.console, Dir: s.save},
 		Connect: l.connect,
 		Explain: func(err error) (string, string) {
-			_, text, hint := explain(err)
+			_, text, hint := explain(unseen(l.transport, err))
 			return text, hint
 		},
 		Facts: s.facts(l.transport), Authorized: s.authorized,

@@ -30,7 +30,7 @@ func unreachable(k kind, t client.Transport, err error) error {
 	if f := refused(err); f != nil {
 		return f
 	}
-	f := failed(exitConnect, fmt.Errorf("cannot connect to %s: %w", t, reason(err)))
+	f := failed(exitConnect, fmt.Errorf("cannot connect to %s: %w", t, reason(unseen(t, err))))
 	var dns *net.DNSError
 	var plain tls.RecordHeaderError
 	var untrusted *tls.CertificateVerificationError
@@ -58,7 +58,9 @@ func unreachable(k kind, t client.Transport, err error) error {
 		status/100 == 2: // which is a page for people
 		f.hint = "check the path of the URL; many servers have /mcp"
 	case errors.As(err, &silent):
-		f.err = fmt.Errorf("%w\n%s", f.err, said(silent))
+		if !shows(t) {
+			f.err = fmt.Errorf("%w\n%s", f.err, said(silent))
+		}
 		f.hint = "--timeout sets how long to wait" + keptBack(silent.Withheld)
 	case isCommand(t) && missed(err) != "":
 		f.hint = "a command does not inherit " + missed(err) + ": --env " + missed(err) + " passes it on"
@@ -75,6 +77,24 @@ func unreachable(k kind, t client.Transport, err error) error {
 		f.hint = "without --revision this program speaks what the server does; if there is none in common, one of both is to be updated"
 	}
 	return f
+}
+
+// shows reports whether what a command writes to standard error is shown as it comes.
+func shows(t client.Transport) bool {
+	c, ok := t.(*client.CommandTransport)
+	return ok && c.Stderr != nil
+}
+
+// unseen leaves out of an error what the command has written to standard error, if that
+// was shown as it came.
+func unseen(t client.Transport, err error) error {
+	exit, ok := errors.AsType[*transport.ExitError](err)
+	if !ok || !shows(t) || exit.Stderr == "" {
+		return err
+	}
+	whole := exit.Error()
+	short, _, _ := strings.Cut(whole, "; it wrote to standard error:")
+	return &shortError{strings.Replace(err.Error(), whole, short, 1), err}
 }
 
 // said tells what a command that does not answer has written.

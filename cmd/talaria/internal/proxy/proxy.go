@@ -265,7 +265,7 @@ func (p *Proxy) fault(err error) error {
 		p.warn(silent, "the server does not answer")
 		err = errors.New("it does not answer; the log of the proxy says more")
 	case hasEnded:
-		p.warn(exit, "the server has ended")
+		p.warn(fmt.Errorf("command %q: %v", exit.Name, exit.State), "the server has ended") // what it wrote is in the log already
 		err = fmt.Errorf("its process has ended: %v; the log of the proxy says more", exit.State)
 	}
 	return broken(err)
