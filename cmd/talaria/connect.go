@@ -39,7 +39,7 @@ func (f *connector) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.roots, "root", nil, "let the server work in this `directory`; again for more")
 	flags.StringArrayVar(&f.answers, "answer", nil, "answer the server's forms with this `NAME=value`, without asking; again for more")
 	flags.StringVar(&f.sample, "sample", "", "answer in the place of a model: with this `text`, or with ask, by asking you (default: refuse)")
-	flags.StringVar(&f.save, "save", "", "save images, sounds and other data in this `directory`, which is made if it is missing (default: the current one); a name that a system would run ends with .bin")
+	flags.StringVar(&f.save, "save", "", "save images, sounds and other data in this `directory`, which is made if it is missing (default: a new one for temporary files); a name that a system would run ends with .bin")
 }
 
 // link is the way to a server, and the terminal that works with it.

@@ -58,7 +58,7 @@ func TestUnwritten(t *testing.T) {
 	var stderr syncBuffer
 	args := []string{"call", server, "calculate", "operation=divide", "a=1", "b=0"}
 	code := run(t.Context(), args, &console.Console{In: strings.NewReader(""), Out: full{io.ErrShortWrite}, Err: &stderr})
-	if code != exitTool || !strings.Contains(stderr.String(), "cannot be written") || !strings.Contains(stderr.String(), "the tool calculate failed") {
+	if code != exitTool || !strings.Contains(stderr.String(), "cannot be written") || !strings.Contains(stderr.String(), `the tool "calculate" returned an error`) {
 		t.Errorf("a tool that failed: got %d and %q", code, stderr.String())
 	}
 }

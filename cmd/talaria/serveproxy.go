@@ -31,6 +31,9 @@ type proxyCommand struct {
 	path   string
 	urlEnv string
 	stdio  bool
+
+	sessions, calls int
+	idle            time.Duration
 }
 
 func (p *proxyCommand) command() *cobra.Command {
@@ -61,6 +64,9 @@ no authentication: leave the address on 127.0.0.1 unless something before it has
 	flags.StringVar(&p.http, "http", "", "serve HTTP on this `address`, such as 127.0.0.1:8080; port 0 takes a free one")
 	flags.StringVar(&p.path, "path", "/mcp", "the `path` of the HTTP endpoint")
 	flags.StringVar(&p.urlEnv, "url-env", "", "take the URL from this environment `variable`, because it has a key in it")
+	flags.IntVar(&p.sessions, "max-sessions", proxy.DefaultSessions, "over HTTP, the `number` of sessions at a time, each with a process or a connection of its own")
+	flags.IntVar(&p.calls, "max-calls", proxy.DefaultCalls, "the `number` of requests that a session has at a time")
+	flags.DurationVar(&p.idle, "session-idle", proxy.DefaultIdle, "end a session over HTTP, and its process, that is not used for so `long`")
 	flags.BoolVar(&p.stdio, "stdio", false, "serve standard input and output")
 	return cmd
 }
@@ -68,6 +74,9 @@ no authentication: leave the address on 127.0.0.1 unless something before it has
 func (p *proxyCommand) run(ctx context.Context, target []string) error {
 	if p.stdio == (p.http != "") {
 		return usage("give either --http ADDRESS or --stdio").with("talaria serve-proxy -h has examples")
+	}
+	if p.sessions < 1 || p.calls < 1 || p.idle <= 0 {
+		return usage("--max-sessions, --max-calls and --session-idle must be more than 0")
 	}
 	if p.http != "" {
 		if _, _, err := net.SplitHostPort(p.http); err != nil {
@@ -89,7 +98,7 @@ func (p *proxyCommand) run(ctx context.Context, target []string) error {
 		return err
 	}
 	offered, err := proxy.New(ctx, proxy.Options{
-		One: p.stdio, Logger: &logger, Refused: wanting,
+		One: p.stdio, Sessions: p.sessions, Calls: p.calls, Idle: p.idle, Logger: &logger, Refused: wanting,
 		Connect: func(ctx context.Context, o *client.Options) (*client.Client, error) {
 			o.Info.Name, o.Info.Version = "talaria-proxy", version()
 			if err := p.pin(o); err != nil {

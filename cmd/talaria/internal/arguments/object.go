@@ -82,18 +82,80 @@ const Help = `  name=value      read as the tool's schema says; again for one mo
 // A name may lead to several places, such as members of two variants of a union. The
 // first combination that fits the whole schema counts, else the first of all.
 func (o *Object) Parse(list []string) (json.RawMessage, error) {
-	var typed [][]assignment
-	var faults []error
+	typed, faults := o.readAll(list)
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	return o.choose(typed)
+}
+
+// Arguments is Parse and Check in one: its error has everything that is wrong, also
+// where some of what was typed cannot be read.
+func (o *Object) Arguments(list []string) (json.RawMessage, error) {
+	typed, faults := o.readAll(list)
+	if len(faults) == 0 {
+		object, err := o.choose(typed)
+		if err == nil {
+			err = o.Check(object)
+		}
+		return object, err
+	}
+	said := map[string]bool{}
+	for _, err := range faults {
+		misread, ok := errors.AsType[*misreadError](err)
+		if !ok { // it may be anything
+			return nil, errors.Join(faults...)
+		}
+		said[misread.path()] = true
+	}
+	object, err := build(typed, 0)
+	if err != nil {
+		return nil, errors.Join(append(faults, err)...)
+	}
+	for _, is := range issues(o.schema, object) {
+		if !said[strings.TrimPrefix(is.Path, "/")] {
+			faults = append(faults, line(is))
+		}
+	}
+	return nil, errors.Join(faults...)
+}
+
+// misreadError is the error of an argument whose value or name is not what the schema
+// says. The text stands for the value while the others are checked.
+type misreadError struct {
+	assignment
+	err error
+}
+
+func (e *misreadError) Error() string { return e.err.Error() }
+func (e *misreadError) Unwrap() error { return e.err }
+
+// path is the place as issues have it.
+func (e *misreadError) path() string {
+	names := make([]string, len(e.assignment.path))
+	for i, s := range e.assignment.path {
+		names[i] = strings.NewReplacer("~", "~0", "/", "~1").Replace(s.name)
+	}
+	return strings.Join(names, "/")
+}
+
+// readAll reads the arguments one by one. What was misread is among the assignments, too.
+func (o *Object) readAll(list []string) (typed [][]assignment, faults []error) {
 	for _, text := range list {
 		choices, err := o.read(text)
 		if err != nil {
 			faults = append(faults, err)
 		}
+		if misread, ok := errors.AsType[*misreadError](err); ok {
+			choices = []assignment{misread.assignment}
+		}
 		typed = append(typed, choices)
 	}
-	if len(faults) > 0 {
-		return nil, errors.Join(faults...)
-	}
+	return typed, faults
+}
+
+// choose makes the object of the first combination that fits the schema.
+func (o *Object) choose(typed [][]assignment) (json.RawMessage, error) {
 	first, err := build(typed, 0)
 	if ways(typed) == 1 || len(o.schema) == 0 {
 		return first, err
@@ -158,7 +220,7 @@ func (o *Object) read(text string) ([]assignment, error) {
 	name, isJSON := strings.CutSuffix(name, ":")
 	places, err := o.find(name)
 	if err != nil {
-		return nil, err
+		return nil, &misreadError{assignment{path: []step{{name: name}}, value: quote(value)}, err}
 	}
 	if isJSON {
 		value, _, err := content(value)
@@ -184,7 +246,8 @@ func (o *Object) read(text string) ([]assignment, error) {
 		}
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("%s: %w", name, first)
+		list := slices.Contains(places[0].field.Types, "array")
+		return nil, &misreadError{assignment{places[0].path, quote(value), list}, fmt.Errorf("%s: %w", name, first)}
 	}
 	return list, nil
 }
@@ -221,6 +284,15 @@ func (o *Object) Check(object json.RawMessage) error {
 }
 
 func check(text, value json.RawMessage) error {
+	var lines []error
+	for _, is := range issues(text, value) {
+		lines = append(lines, line(is))
+	}
+	return errors.Join(lines...)
+}
+
+// issues returns what is wrong with a value; nothing if the schema does not compile.
+func issues(text, value json.RawMessage) []schema.Issue {
 	compiled, err := raw.Compile(text)
 	if err != nil {
 		return nil
@@ -229,18 +301,19 @@ func check(text, value json.RawMessage) error {
 	if !ok {
 		return nil
 	}
-	lines := make([]error, len(faults.Issues))
-	for i, is := range faults.Issues {
-		line := is.Message
-		if name := strings.TrimPrefix(is.Path, "/"); name != "" {
-			line = name + ": " + line
-		}
-		if is.Hint != "" {
-			line += "; " + is.Hint
-		}
-		lines[i] = errors.New(line)
+	return faults.Issues
+}
+
+// line returns an issue as a line of an error.
+func line(is schema.Issue) error {
+	text := is.Message
+	if name := strings.TrimPrefix(is.Path, "/"); name != "" {
+		text = name + ": " + text
 	}
-	return errors.Join(lines...)
+	if is.Hint != "" {
+		text += "; " + is.Hint
+	}
+	return errors.New(text)
 }
 
 // wholeObject reads an argument that is no name and value.

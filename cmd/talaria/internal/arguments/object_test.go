@@ -165,6 +165,37 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// What cannot be read hides nothing else that is wrong, and nothing is told twice.
+func TestArguments(t *testing.T) {
+	o := object(t, `{"type":"object","additionalProperties":false,"required":["total","people"],"properties":{
+		"total":{"type":"number","exclusiveMinimum":0},"people":{"type":"integer","minimum":1},"tip":{"type":"integer","maximum":50},
+		"in":{"type":"object","required":["a"],"properties":{"a/b":{"type":"integer"},"a":{}}},"l":{"type":"array","items":{"type":"integer"}}}}`)
+	for _, test := range []struct {
+		args string
+		want []string
+	}{
+		{"total=1|people=2", nil},
+		{"total=a lot|peple=4|tip=60", []string{"total: must be a number", "peple: unknown argument; did you mean people?", "people: is required", "tip: must be at most 50"}},
+		{"total=a lot|people=0|in.a/b=x|l=y", []string{"total: must be a number", "in.a/b: must be an integer", "l: each item must be an integer", "in/a: is required", "people: must be at least 1"}},
+		{"total=1|people=0|tip=99", []string{"people: must be at least 1", "tip: must be at most 50"}},
+		{"total=x|people", []string{"total: must be a number", `"people" is no argument`}},
+		{"total=x|total=y|people=1", []string{"total: must be a number", "total: must be a number", "total is given twice"}},
+	} {
+		_, err := o.Arguments(strings.Split(test.args, "|"))
+		var got []string
+		if err != nil {
+			got = strings.Split(err.Error(), "\n")
+		}
+		ok := len(got) == len(test.want)
+		for i := range min(len(got), len(test.want)) {
+			ok = ok && strings.Contains(got[i], test.want[i])
+		}
+		if !ok {
+			t.Errorf("%s: got %q, want %q", test.args, got, test.want)
+		}
+	}
+}
+
 func TestFields(t *testing.T) {
 	o := object(t, sample)
 	for _, test := range []struct{ name, want string }{

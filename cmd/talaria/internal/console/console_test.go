@@ -8,14 +8,16 @@ import (
 )
 
 func TestTable(t *testing.T) {
-	rows := [][]string{{"one", "a description that goes on for longer than the terminal is wide"}, {"zwölf", "kurz"}}
+	rows := [][]string{{"one", "a description that goes on for longer than the terminal is wide"}, {"zwölf", "kurz"}, {"in\tlines", ""}}
 	for _, test := range []struct {
 		console *Console
 		want    string
 	}{
-		{&Console{}, "NAME   TEXT\none    a description that goes on for longer than the terminal is wide\nzwölf  kurz\n"},
-		{&Console{OutTerminal: true, NoColor: true, Width: 40}, "NAME   TEXT\none    a description that goes on for\n       longer than the terminal is\n       wide\nzwölf  kurz\n"},
-		{&Console{OutTerminal: true, NoColor: true, Width: 5}, "NAME   TEXT\none    a description that goes\n       on for longer than the\n       terminal is wide\nzwölf  kurz\n"},
+		{&Console{}, "NAME\tTEXT\none\ta description that goes on for longer than the terminal is wide\nzwölf\tkurz\nin lines\n"},
+		{&Console{Width: 40}, "NAME\tTEXT\none\ta description that goes on for longer than the terminal is wide\nzwölf\tkurz\nin lines\n"},
+		{&Console{OutTerminal: true, NoColor: true}, "NAME      TEXT\none       a description that goes on for longer than the terminal is wide\nzwölf     kurz\nin lines\n"},
+		{&Console{OutTerminal: true, NoColor: true, Width: 40}, "NAME      TEXT\none       a description that goes on\n          for longer than the terminal\n          is wide\nzwölf     kurz\nin lines\n"},
+		{&Console{OutTerminal: true, NoColor: true, Width: 5}, "NAME      TEXT\none       a description that goes\n          on for longer than the\n          terminal is wide\nzwölf     kurz\nin lines\n"},
 	} {
 		var out bytes.Buffer
 		c := test.console

@@ -12,8 +12,13 @@ const leastColumn = 24
 
 // Table writes rows below a header, each cell on one line. On a terminal the last
 // column is wrapped to the width that is left, and where that is too little, wide
-// ones between it and the first are, too.
+// ones between it and the first are, too. Elsewhere a tab stands between cells, and
+// nothing is padded.
 func (c *Console) Table(header []string, rows [][]string) {
+	if !c.OutTerminal {
+		c.separated(header, rows)
+		return
+	}
 	w := table.NewWriter()
 	w.SetStyle(table.Style{Name: "plain", Box: table.BoxStyle{PaddingRight: "  "}, Format: table.FormatOptions{Header: text.FormatDefault},
 		Options: table.Options{DoNotColorBordersAndSeparators: true}})
@@ -42,6 +47,14 @@ func (c *Console) Table(header []string, rows [][]string) {
 	}
 	for line := range strings.SplitSeq(w.Render(), "\n") {
 		c.Print(Painted(strings.TrimRight(line, " ")))
+	}
+}
+
+// separated writes a table for programs.
+func (c *Console) separated(header []string, rows [][]string) {
+	c.Print(strings.ToUpper(strings.Join(header, "\t")))
+	for _, row := range lines(rows) {
+		c.Print(strings.TrimRight(strings.Join(row, "\t"), "\t"))
 	}
 }
 

@@ -3,8 +3,6 @@ package proxy
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 	"sync"
 
 	"github.com/talaria-go/mcp"
@@ -19,48 +17,91 @@ type backends struct {
 	shared  *backend
 
 	mu       sync.Mutex
-	sessions map[string]*backend
+	sessions map[string]*opening
 	closed   bool
+}
+
+// opening is the connection of a session, which its first request opens, while others
+// wait.
+type opening struct {
+	done    chan struct{} // closed when the connection is open, or has failed
+	backend *backend
+	err     error
 }
 
 // of returns the connection that a request goes to.
 func (b *backends) of(f *mcp.Frame) (*backend, error) {
 	session := f.SessionID()
-	b.mu.Lock()
-	c := b.sessions[session]
-	b.mu.Unlock()
 	if b.one || session == "" {
-		c = b.shared
+		return b.shared, b.shared.ready(f)
 	}
-	if c != nil {
-		return c, c.ready(f)
+	for {
+		b.mu.Lock()
+		o := b.sessions[session]
+		if o == nil && !b.closed {
+			o = &opening{done: make(chan struct{})}
+			b.sessions[session] = o
+			b.mu.Unlock()
+			return b.open(f, session, o)
+		}
+		b.mu.Unlock()
+		if o == nil {
+			return nil, client.ErrClosed
+		}
+		select {
+		case <-o.done:
+		case <-f.Done():
+			return nil, context.Cause(f)
+		}
+		switch {
+		case o.err == nil:
+			return o.backend, o.backend.ready(f)
+		case !errors.Is(o.err, context.Canceled) || f.Err() != nil:
+			return nil, o.err
+		}
+		// The request that was to open it was cancelled.
 	}
+}
+
+// open opens the connection of a session. One whose session has ended meanwhile is
+// closed again.
+func (b *backends) open(f *mcp.Frame, session string, o *opening) (*backend, error) {
+	o.err = client.ErrClosed // if connect panics
+	defer func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if o.err != nil && b.sessions[session] == o {
+			delete(b.sessions, session)
+		}
+		close(o.done)
+	}()
 	c, err := b.connect(f, session)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		b.mu.Lock()
+		if b.sessions[session] != o || f.Err() != nil {
+			err = client.ErrClosed
+		} else {
+			o.backend, o.err = c, nil
+		}
+		b.mu.Unlock()
+		if err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+		return c, nil
 	}
-	b.mu.Lock()
-	other := b.sessions[session]
-	if other == nil && !b.closed {
-		b.sessions[session] = c
-	}
-	closed := b.closed
-	b.mu.Unlock()
-	switch {
-	case closed:
-		return nil, errors.Join(client.ErrClosed, c.Close())
-	case other != nil: // another request of the session was faster
-		_ = c.Close() // nobody has used it
-		return other, nil
-	}
-	return c, nil
+	o.err = err
+	return nil, err
 }
 
 // leave ends the connection of a session.
 func (b *backends) leave(session string) error {
 	b.mu.Lock()
-	c := b.sessions[session]
+	o := b.sessions[session]
 	delete(b.sessions, session)
+	var c *backend
+	if o != nil {
+		c = o.backend
+	}
 	b.mu.Unlock()
 	if c == nil {
 		return nil
@@ -72,7 +113,12 @@ func (b *backends) leave(session string) error {
 func (b *backends) close() error {
 	b.mu.Lock()
 	b.closed = true
-	list := append(slices.Collect(maps.Values(b.sessions)), b.shared)
+	list := []*backend{b.shared}
+	for _, o := range b.sessions {
+		if o.backend != nil { // else open closes it
+			list = append(list, o.backend)
+		}
+	}
 	clear(b.sessions)
 	b.mu.Unlock()
 	faults := make([]error, len(list))

@@ -8,6 +8,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,9 +43,22 @@ type Options struct {
 	// as what to run where a login is wanted; nil means that there is none. A nil
 	// Refused finds none.
 	Refused func(error) *protocol.Error
+	// Sessions is how many sessions over HTTP there are at a time, and so how many
+	// connections to the server behind; 0 means 32. Idle ends a session that is not used
+	// for so long; 0 means 5 minutes. Calls is how many requests a session has at a time;
+	// 0 means 32.
+	Sessions, Calls int
+	Idle            time.Duration
 	// Logger takes what the proxy has to say; nil is nothing.
 	Logger *zerolog.Logger
 }
+
+// The defaults of Options.
+const (
+	DefaultSessions = 32
+	DefaultCalls    = 32
+	DefaultIdle     = 5 * time.Minute
+)
 
 // Proxy is a server in front of another. Close ends it.
 type Proxy struct {
@@ -65,7 +79,7 @@ func New(ctx context.Context, opts Options) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.backends = backends{connect: p.connect, one: opts.One, shared: shared, sessions: map[string]*backend{}}
+	p.backends = backends{connect: p.connect, one: opts.One, shared: shared, sessions: map[string]*opening{}}
 	info := shared.Server().Info
 	if info.Name == "" {
 		info.Name = "proxy"
@@ -76,6 +90,8 @@ func New(ctx context.Context, opts Options) (*Proxy, error) {
 	server := mcp.NewServer(info, &mcp.Options{
 		Instructions: shared.Server().Instructions,
 		Discover:     func(_ *mcp.Frame, d *mcp.Discovery) { d.Capabilities = shared.capabilities() },
+		Limits:       mcp.Limits{Sessions: cmp.Or(opts.Sessions, DefaultSessions), Concurrent: cmp.Or(opts.Calls, DefaultCalls)},
+		Timeouts:     mcp.Timeouts{Session: cmp.Or(opts.Idle, DefaultIdle)},
 		Logger:       opts.Logger,
 		OnSessionEnd: func(f *mcp.Frame, _ error) { p.warn(p.backends.leave(f.SessionID()), "closing a connection") },
 	})

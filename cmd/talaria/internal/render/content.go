@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/talaria-go/mcp/client"
@@ -17,7 +18,7 @@ import (
 // Renderer writes to a console. Images, sounds and other bytes go into files.
 type Renderer struct {
 	Console *console.Console
-	Dir     string // where files go; "" is the current directory
+	Dir     string // where files go; "" is a new directory for temporary files
 }
 
 // Call shows the result of a tool; name is the tool's, for files. Text that only
@@ -95,9 +96,21 @@ func describe(parts ...string) string {
 	return strings.Join(list, ", ")
 }
 
+// save writes data into a file.
+func (r *Renderer) save(name, mediaType string, data []byte) (string, error) {
+	if r.Dir == "" {
+		dir, err := os.MkdirTemp("", "talaria-")
+		if err != nil {
+			return "", err
+		}
+		r.Dir = dir
+	}
+	return save(r.Dir, name, mediaType, data)
+}
+
 // bytes saves data and says where.
 func (r *Renderer) bytes(name, kind, mediaType string, data []byte) error {
-	path, err := save(r.Dir, name, mediaType, data)
+	path, err := r.save(name, mediaType, data)
 	if err != nil {
 		return fmt.Errorf("the %s cannot be saved: %w", kind, err)
 	}

@@ -146,14 +146,35 @@ func TestTool(t *testing.T) {
   wipes
   it says that it may destroy
 
-ARGUMENT  TAKES              DESCRIPTION
-force     boolean, optional
-disk      string             which one
+ARGUMENT	TAKES	DESCRIPTION
+force	boolean, optional
+disk	string	which one
 `
 	if err != nil || out.String() != want {
 		t.Errorf("got\n%s%v, want\n%s", out.String(), err, want)
 	}
 	if got := Signature(protocol.Tool{InputSchema: json.RawMessage(`{"required":["b"],"properties":{"a":{},"b":{},"c":{},"d":{},"e":{},"f":{},"g":{},"h":{}}}`)}); got != "b [a] [c] [d] [e] [f] … 2 more" {
 		t.Errorf("got %s", got)
+	}
+}
+
+// Without a directory of the user's, pictures go into a new one for temporary files, all
+// into the same.
+func TestTemporary(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	r, out := renderer(t, false)
+	r.Dir = ""
+	image := protocol.ImageContent{Data: []byte{1}, MIMEType: "image/png"}
+	if err := r.Call("draw", &client.CallToolResult{Content: []protocol.Content{image, image}}); err != nil {
+		t.Fatal(err)
+	}
+	if filepath.Dir(r.Dir) != filepath.Clean(os.TempDir()) {
+		t.Errorf("got %s", r.Dir)
+	}
+	for _, name := range []string{"draw.png", "draw-2.png"} {
+		path := filepath.Join(r.Dir, name)
+		if _, err := os.Stat(path); err != nil || !strings.Contains(out.String(), "saved as "+path+"\n") {
+			t.Errorf("%v, and it said %s", err, out)
+		}
 	}
 }

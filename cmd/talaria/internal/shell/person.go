@@ -37,9 +37,9 @@ func (p person) fill(object *arguments.Object, typed []string) (json.RawMessage,
 		if given, err = form.Fill(p.editor, object, given, false); err != nil {
 			return nil, err
 		}
-	}
-	if err == nil {
 		err = object.Check(given)
+	} else {
+		given, err = object.Arguments(typed)
 	}
 	if err != nil {
 		return nil, wrong("%s", strings.ReplaceAll(err.Error(), "\n", "\n       "))

@@ -72,10 +72,17 @@ func (t tools) call(ctx context.Context, rest string) error {
 	default:
 		err = t.Render.Call(w.name, result)
 	}
-	if err == nil && result.IsError {
-		err = errTool
+	switch {
+	case err != nil:
+		return err
+	case result.IsError:
+		return errTool
+	case result.Task == nil && t.client.Revision().Has(protocol.FeatureStructuredContent):
+		if err := arguments.CheckOutput(tool.OutputSchema, result.Structured); err != nil {
+			t.Console.Warnf("%v", err)
+		}
 	}
-	return err
+	return nil
 }
 
 // find returns the definition of a tool.
