@@ -31,6 +31,7 @@ var importGraph = map[string][]string{
 	"internal/facts":            {},
 	"internal/recording":        {},
 	"internal/files":            {},
+	"internal/release":          {},
 	"transport":                 {"internal/facts", "internal/safely", "internal/visible"},
 	"transport/transporttest":   {"transport"},
 	"uritemplate":               {"internal/call"},

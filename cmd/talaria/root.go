@@ -95,6 +95,10 @@ func versionCommand(c *console.Console) *cobra.Command {
 	}
 }
 
+// release is the version of a binary that .ci/release makes, which gives it to the
+// linker; "" in any other.
+var release string
+
 // library is the module path of the framework.
 const library = "github.com/talaria-go/mcp"
 
@@ -102,6 +106,9 @@ const library = "github.com/talaria-go/mcp"
 // it was built from. The command is a module of its own: the framework is one of
 // its dependencies, and both are released with the same version.
 func version() string {
+	if release != "" {
+		return release
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"
