@@ -221,6 +221,7 @@ func TestHealthCheck(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(48 * time.Second)
+			synctest.Wait() // what it wrote is seen
 			if len(pings) != 2 || pings[0] != 20*time.Second || pings[1] != 40*time.Second || c.Stats().Reconnects != 1 || c.State() != StateReady {
 				t.Errorf("%s: pings at %v, %+v, %v", rev, pings, c.Stats(), c.State())
 			}
