@@ -69,7 +69,9 @@ func (e eventStream) next() string {
 		if _, err := io.ReadFull(e.res.Body, one); err != nil {
 			return err.Error()
 		}
-		event.Write(one)
+		if event.Write(one); event.String() == ":\n\n" {
+			event.Reset() // a comment
+		}
 	}
 	return strings.TrimSuffix(strings.ReplaceAll(event.String(), "\n", "|"), "||")
 }

@@ -23,8 +23,9 @@ type Events struct {
 	opened bool
 }
 
-// Open begins the response and sends its header, before there is an event. From
-// then on a fault can no longer be answered.
+// Open begins the response and sends its header and a comment, before there is an
+// event: some clients and proxies wait for the first byte of the body. From then on a
+// fault can no longer be answered.
 func (e *Events) Open() error {
 	e.opened = true
 	return e.out.begin()

@@ -151,7 +151,7 @@ func (e *exchange) begin() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.start()
-	return e.raw(nil)
+	return e.raw([]byte(":\n\n"))
 }
 
 // writable returns why no message can be sent ahead of the answer, nil if one

@@ -381,6 +381,11 @@ func accepted(w http.ResponseWriter, fault *protocol.Error) {
 // get serves a GET: the stream of a legacy session, or without session a new
 // connection of HTTP+SSE. It returns when the stream ends.
 func (h *Handler) get(w http.ResponseWriter, r *http.Request) {
+	if wantsPage(r) {
+		h.backend.Refused(false, wire.Refused("accept", protocol.CodeInvalidRequest, "a browser asks for a page"))
+		writePage(w, r, h.opts.SSE)
+		return
+	}
 	if r.Header.Get(headerSession) == "" && !h.opts.SSE {
 		h.notAllowed(w, "POST", "GET is for legacy sessions and needs Mcp-Session-Id; all else is a POST")
 		return

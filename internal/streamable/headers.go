@@ -85,6 +85,19 @@ func accepts(r *http.Request) (json, events bool) {
 	return json, events
 }
 
+// wantsPage reports whether a request is of a person who opens the endpoint in a
+// browser: it lists text/html. No client of the protocol does.
+func wantsPage(r *http.Request) bool {
+	for _, value := range r.Header["Accept"] {
+		for part := range strings.SplitSeq(value, ",") {
+			if media, _, _ := strings.Cut(part, ";"); strings.EqualFold(strings.TrimSpace(media), "text/html") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // matchHeader returns the error for a header that is not there exactly once
 // with the value want, else nil.
 func matchHeader(r *http.Request, name, want string) *protocol.Error {

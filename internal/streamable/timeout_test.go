@@ -348,7 +348,7 @@ func TestGetStream(t *testing.T) {
 			t.Fatalf("%v after %v, %v; want the headers at once", w, time.Since(begin), err)
 		}
 		text, err := io.ReadAll(w.Body)
-		if want := ":\n\n" + event(`{"n":1}`) + ":\n\n"; err != nil || string(text) != want || time.Since(begin) != 2*DefaultKeepAlive {
+		if want := ":\n\n:\n\n" + event(`{"n":1}`) + ":\n\n"; err != nil || string(text) != want || time.Since(begin) != 2*DefaultKeepAlive {
 			t.Errorf("%q after %v, %v; want %q after %v", text, time.Since(begin), err, want, 2*DefaultKeepAlive)
 		}
 	})
