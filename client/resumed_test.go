@@ -119,6 +119,7 @@ func (f *breaking) RoundTrip(r *http.Request) (*http.Response, error) {
 			_, _ = io.WriteString(w, ": open\n\n")
 		}
 		if n == 1 {
+			time.Sleep(10 * time.Second) // the subscription is there by then
 			_ = w.CloseWithError(io.ErrUnexpectedEOF)
 		}
 	}()
