@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -238,6 +240,84 @@ func TestAroundServerRequestFails(t *testing.T) {
 				t.Errorf("answer to a ping: %s", answer)
 			}
 		})
+	}
+}
+
+// A handler tells the server how far it is, in the revisions in which the server
+// waits for it, and only while the answer is not sent.
+func TestReportProgress(t *testing.T) {
+	each(t, func(t *testing.T, rev protocol.Revision) {
+		if !rev.Has(protocol.FeatureElicitation) {
+			t.Skip("no elicitation")
+		}
+		s := fixture(t, nil)
+		told := make(chan string, 10)
+		if err := s.OnNotification(protocol.MethodProgress, func(f *mcp.Frame) error { told <- string(f.Request().Params.Raw); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		opts := only(rev)
+		later := make(chan context.Context, 1)
+		opts.Elicit = func(ctx context.Context, q *protocol.ElicitParams) (*protocol.ElicitResult, error) {
+			for _, p := range []Progress{{Progress: 1, Total: 3, Message: "thinking"}, {Progress: 2.5}} {
+				if err := ReportProgress(ctx, p); err != nil {
+					t.Error(err)
+				}
+			}
+			for _, bad := range []Progress{{Progress: 2.5}, {Progress: math.NaN()}, {Progress: 3, Total: math.Inf(1)}} {
+				if err := ReportProgress(ctx, bad); (err == nil) != rev.Modern() {
+					t.Errorf("%+v: %v", bad, err)
+				}
+			}
+			later <- ctx
+			return Accept(map[string]string{"name": "Ada"})
+		}
+		c := connect(t, serving(t, s), opts)
+		if got, err := Call[string](t.Context(), c, "greet", nil); err != nil || !strings.Contains(got, "Ada") {
+			t.Errorf("got %q, %v", got, err)
+		}
+		if err := ReportProgress(<-later, Progress{Progress: 9}); err != nil {
+			t.Errorf("after the answer: %v", err)
+		}
+		if err := ReportProgress(t.Context(), Progress{Progress: 1}); err != nil {
+			t.Errorf("outside of a handler: %v", err)
+		}
+		if err := c.Ping(t.Context()); err != nil { // after which all notifications are there
+			t.Error(err)
+		}
+		if rev.Modern() {
+			if len(told) != 0 {
+				t.Errorf("the server was told %s", <-told)
+			}
+			return
+		}
+		for _, want := range []string{`"progress":1,"total":3,"message":"thinking"}`, `"progress":2.5}`} {
+			if got := <-told; !strings.HasPrefix(got, `{"progressToken":`) || !strings.HasSuffix(got, want) {
+				t.Errorf("the server was told %s, want %s", got, want)
+			}
+		}
+		if len(told) != 0 {
+			t.Errorf("the server was told %s, too", <-told)
+		}
+	})
+}
+
+// Without a token, and with one that is none, a server is told nothing.
+func TestReportProgressUnasked(t *testing.T) {
+	for _, meta := range []string{``, `,"_meta":{}`, `,"_meta":{"progressToken":null}`, `,"_meta":{"progressToken":{"a":1}}`, `,"_meta":{"progressToken":true}`, `,"_meta":5`} {
+		got := make(chan string, 1)
+		connect(t, scripted(t, func(s *script) {
+			s.legacyHello("2025-11-25")
+			s.say(`{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":1%s}}`, meta)
+			if h := s.next(); h != nil {
+				got <- h.raw
+			}
+			s.drain()
+		}), &Options{Revisions: []protocol.Revision{protocol.V20251125}, OnRequest: func(ctx context.Context, _ string, _ json.RawMessage) (any, error) {
+			return struct{}{}, ReportProgress(ctx, Progress{Progress: 1})
+		}})
+		if answer := <-got; !strings.Contains(answer, `"result":{}`) {
+			t.Errorf("%s: %s", meta, answer)
+		}
 	}
 }
 

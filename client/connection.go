@@ -603,7 +603,9 @@ func (conn *connection) question(m *protocol.Message) {
 // respond answers a request of the server. done is called before the answer is
 // sent, because the server may use the id again as soon as it has the answer.
 func (conn *connection) respond(ctx context.Context, done func(), id protocol.ID, method string, params json.RawMessage) {
-	result, err := conn.client.handlers.answer(ctx, conn, method, params)
+	report := &reporter{conn: conn, token: progressToken(params)}
+	result, err := conn.client.handlers.answer(context.WithValue(ctx, reporterKey{}, report), conn, method, params)
+	report.end()
 	gone := ctx.Err() != nil
 	done()
 	if gone {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -401,6 +402,66 @@ func withDefaults(form, content json.RawMessage) (json.RawMessage, error) {
 		return nil
 	})
 	return append(filled, '}'), err
+}
+
+// ReportProgress tells the server how far the answer to its request has come; ctx
+// is that of Options.Sample, Elicit, ElicitURL or OnRequest. It does nothing where
+// the server does not want to be told: it gave no token, or its request came in a
+// result, as from 2026-07-28 on, or is answered. p.Progress must grow from call to
+// call (basic/utilities/progress); one that does not is an error and is not sent.
+func ReportProgress(ctx context.Context, p Progress) error {
+	r, _ := ctx.Value(reporterKey{}).(*reporter)
+	if r == nil || r.token == nil {
+		return nil
+	}
+	if math.IsNaN(p.Progress+p.Total) || math.IsInf(p.Progress+p.Total, 0) {
+		return &Error{Op: "report progress", Err: fmt.Errorf("progress must be a number, got %v of %v", p.Progress, p.Total)}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.over:
+		return nil
+	case r.told && p.Progress <= r.last:
+		return &Error{Op: "report progress", Err: fmt.Errorf("progress must grow, got %v after %v", p.Progress, r.last)}
+	}
+	r.told, r.last = true, p.Progress
+	ctx, stop := context.WithTimeout(ctx, notifyTimeout)
+	defer stop()
+	body := wire.Progress{Token: r.token, Progress: p.Progress, Total: p.Total, Message: p.Message}.Append(nil, r.conn.revision())
+	return wrap("report progress", protocol.MethodProgress, "", r.conn.send(ctx, protocol.MethodProgress, body))
+}
+
+// reporter sends the progress of one answer. mu guards the fields below it, and is
+// held while one is sent, which keeps their order.
+type reporter struct {
+	conn  *connection
+	token []byte // nil if the server wants no progress
+
+	mu   sync.Mutex
+	last float64
+	told bool
+	over bool // the answer is about to be sent
+}
+
+// reporterKey is the context key of the reporter of an answer.
+type reporterKey struct{}
+
+// end makes sure that no progress comes after the answer.
+func (r *reporter) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.over = true
+}
+
+// progressToken returns the token in the params of a request; nil if there is none.
+func progressToken(params []byte) []byte {
+	token := jsonx.Lookup(params, []string{"_meta", "progressToken"})
+	var id protocol.ID
+	if token == nil || id.UnmarshalJSON(token) != nil || id.IsZero() {
+		return nil
+	}
+	return token
 }
 
 // roots are the places that the server may work in. They are kept here and not

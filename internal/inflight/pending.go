@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -59,7 +60,7 @@ func (p *Pending) Call(ctx context.Context, send func([]byte) error, method stri
 	defer p.leave(id)
 	request := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%q`, id, method)
 	if params != nil {
-		request = append(append(request, `,"params":`...), params...)
+		request = append(append(request, `,"params":`...), withToken(params, id)...)
 	}
 	if err := send(append(request, '}')); err != nil {
 		return nil, fmt.Errorf("%s could not be sent to the client: %w", method, err)
@@ -73,6 +74,17 @@ func (p *Pending) Call(ctx context.Context, send func([]byte) error, method stri
 		_ = send(wire.AppendNotification(nil, protocol.MethodCancelled, params))
 		return nil, context.Cause(ctx)
 	}
+}
+
+// withToken returns the params of a request with a token, by which the client can
+// say how far its answer has come (basic/utilities/progress). They have no _meta of
+// their own.
+func withToken(params []byte, id protocol.ID) []byte {
+	with := slices.Clip(params[:len(params)-1])
+	if len(with) > 1 {
+		with = append(with, ',')
+	}
+	return append(wire.AppendID(append(with, `"_meta":{"progressToken":`...), id), "}}"...)
 }
 
 // Name makes the ids of requests begin with name: another process that asks the
