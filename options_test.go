@@ -1,7 +1,12 @@
 package mcp
 
 import (
+	"os"
+	"path/filepath"
 	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -55,5 +60,45 @@ func TestListCache(t *testing.T) {
 		if got := tt.opts.listCache(); got.TTL != tt.ttl || got.Public != tt.public {
 			t.Errorf("%v, %v: %+v", tt.opts.ListTTL, tt.opts.ListPublic, got)
 		}
+	}
+}
+
+// The tables of limits in pages have the defaults.
+func TestOptionsOfPages(t *testing.T) {
+	var standard Options
+	standard.complete()
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile("(?m)^\\| [^|]+ \\| ([0-9][0-9,]*) ?(KiB|MiB|s|min|)[^|]* \\| `(Limits|Timeouts)\\.(\\w+)`(?:: ([0-9,]+))?")
+	units := map[string]int64{"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "s": int64(time.Second), "min": int64(time.Minute)}
+	total := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range row.FindAllStringSubmatch(string(text), -1) {
+			if found[5] != "" { // the first number is of something else
+				found[1], found[2] = found[5], ""
+			}
+			number, err := strconv.ParseInt(strings.ReplaceAll(found[1], ",", ""), 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			field := reflect.ValueOf(standard).FieldByName(found[3]).FieldByName(found[4])
+			if !field.IsValid() {
+				t.Errorf("%s: there is no %s.%s", page, found[3], found[4])
+			} else if want := field.Int(); want != 0 { // 0 is what another package takes for its default
+				total++
+				if number*units[found[2]] != want {
+					t.Errorf("%s: %s.%s is %d, not %s %s", page, found[3], found[4], want, found[1], found[2])
+				}
+			}
+		}
+	}
+	if total < 15 {
+		t.Errorf("found %d limits only", total)
 	}
 }
