@@ -42,6 +42,9 @@ var (
 	span       = regexp.MustCompile("`[^`\n]+`")
 )
 
+// variables are what pages call values.
+var variables = map[string]string{"f": "frame.Frame", "s": "mcp.Server"}
+
 // others are names of other projects and of examples that comments show.
 var others = map[string]bool{
 	"AppBridge": true, "JavaScript": true, "KiB": true, "MiB": true, "OpenID": true, "WebSocket": true, "WebSockets": true, "FastMCP": true, "OpenTelemetry": true, "PromptCompletionProvider": true, "SpanExporter": true, "SpanProcessor": true,
@@ -214,7 +217,12 @@ func (n *tree) missing(t text, name string) string {
 	parts := strings.Split(name, ".")
 	of, member := parts[0], parts[1]
 	types := n.types[of]
-	switch {
+	switch typ := variables[of]; {
+	case t.pkg == "" && typ != "" && ast.IsExported(member):
+		if !n.has(typ, member, 0) {
+			return of + "." + member
+		}
+		return ""
 	case t.foreign[of]:
 		return ""
 	case n.packages[of] != nil && !n.packages[t.pkg][of]:
