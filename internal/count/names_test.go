@@ -39,6 +39,7 @@ var (
 	qualified  = regexp.MustCompile(`[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+`)
 	inBrackets = regexp.MustCompile(`(?:^|[\s(])\[\*?([A-Z]\w*)\](?:[\s).,:;]|$)`)
 	camelCase  = regexp.MustCompile(`(?:^|[^.\w])([A-Z][a-z0-9]+[A-Z]\w*)`)
+	option     = regexp.MustCompile(`\b[A-Z]\w*(?:Options|Limits|Timeouts)\.[A-Z]\w*|\b(?:Options|Limits|Timeouts)\.[A-Z]\w*`)
 	span       = regexp.MustCompile("`[^`\n]+`")
 )
 
@@ -113,6 +114,11 @@ func (n *tree) file(name string) error {
 			if node.Kind == token.STRING {
 				for _, w := range word.FindAllString(node.Value, -1) {
 					note(n.used, pkg, w)
+				}
+				if !strings.HasSuffix(name, "_test.go") {
+					for _, said := range option.FindAllString(node.Value, -1) {
+						n.texts = append(n.texts, text{where: fset.Position(node.Pos()).String(), code: said})
+					}
 				}
 			}
 		}
@@ -255,7 +261,7 @@ func (n *tree) missing(t text, name string) string {
 	return of + "." + member
 }
 
-// Comments, and the code in pages, name what exists: a member of a package or of
+// Comments, the code in pages and errors that name options name what exists: a member of a package or of
 // a type, a link, and a name that looks like one of Go.
 func TestNames(t *testing.T) {
 	n, err := readTree("../..")
