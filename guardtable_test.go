@@ -244,7 +244,7 @@ var serverDoors = []serverDoor{
 	}, method: "tools/call", members: `"name":"fine"`},
 	{name: "Timing", add: func(s *mcp.Server, a *trap) {
 		s.Use(middleware.Timing(func(*mcp.Frame, time.Duration, error) { a.spring() }))
-	}, method: "tools/call", members: `"name":"fine"`},
+	}, want: "all is well", method: "tools/call", members: `"name":"fine"`},
 	{name: "Logging", quiet: true, want: "all is well", add: func(s *mcp.Server, a *trap) { s.Use(middleware.Logging(zerolog.New(trapLog{a}))) },
 		method: "tools/call", members: `"name":"fine"`},
 	{name: "RateLimit", add: func(s *mcp.Server, a *trap) {

@@ -382,7 +382,7 @@ var (
 // compileOutput decides the form of results by the func's result type.
 func (t *tool) compileOutput(c *compiler) (*output, error) {
 	if t.settings.outputSchema != nil && (t.out == reflect.TypeFor[string]() || t.out == reflect.TypeFor[*Result]()) {
-		return t.rawOutput()
+		return t.rawOutput(c)
 	}
 	switch {
 	case t.out == reflect.TypeFor[string]():
@@ -485,11 +485,24 @@ func (t *tool) structured(c *compiler, of reflect.Type) (encode func(dst []byte,
 	return func(dst []byte, out any) ([]byte, error) {
 		start := len(dst)
 		dst, err := encoder.Append(dst, out)
-		if err == nil && check != nil {
-			err = check(dst[start:])
+		switch {
+		case err != nil:
+			err = t.badResult(c.server, "cannot be encoded", err)
+		case check != nil:
+			if err = check(dst[start:]); err != nil {
+				err = t.badResult(c.server, "does not match its output schema", err)
+			}
 		}
 		return dst, err
 	}, definition, nil
+}
+
+// badResult returns the error of a result that cannot be sent, which is a mistake of the
+// program, and logs it.
+func (t *tool) badResult(s *Server, what string, err error) error {
+	err = fmt.Errorf("the result of tool %q %s: %w", t.name, what, err)
+	safely.Log(s.logger.Error().Err(visible.Error(err)).Str("tool", t.name), "tool returned an invalid result")
+	return err
 }
 
 // outputCheck returns the schema of structured results, and the check of their
@@ -515,7 +528,7 @@ func (t *tool) outputCheck(c *compiler, of reflect.Type) (definition json.RawMes
 }
 
 // rawOutput serves funcs that bring a schema for results they build by hand.
-func (t *tool) rawOutput() (*output, error) {
+func (t *tool) rawOutput(c *compiler) (*output, error) {
 	custom, err := raw.Compile(t.settings.outputSchema)
 	if err != nil {
 		return nil, fmt.Errorf("OutputSchema: %w", err)
@@ -526,11 +539,11 @@ func (t *tool) rawOutput() (*output, error) {
 	return &output{schema: custom.JSON(), result: func(out any) (protocol.Result, error) {
 		r := *out.(**Result)
 		if r == nil || r.structured == nil && !r.isError {
-			return nil, fmt.Errorf("the tool has an OutputSchema, but its result has no structured content")
+			return nil, t.badResult(c.server, "does not match its output schema", errors.New("it has no structured content"))
 		}
 		if r.structured != nil {
 			if err := custom.Check(r.structured); err != nil {
-				return nil, err
+				return nil, t.badResult(c.server, "does not match its output schema", err)
 			}
 		}
 		return r.build()

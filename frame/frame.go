@@ -86,6 +86,7 @@ type state struct {
 	askers    upcall.Askers
 	server    upcall.Server
 	level     protocol.Level
+	atEnd     func(err error) // see internals.AtEnd; nil is nothing
 
 	detaching sync.Mutex // serialises Detach
 

@@ -39,6 +39,25 @@ func (internals) Renamed(f *Frame, name string) *Frame {
 	return &Frame{ctx: f.ctx, state: f.state, as: &as}
 }
 
+// AtEnd makes fn be called once when the answer to the request of f has been made, with
+// the error if it is one. The goroutine of the request calls AtEnd and fn.
+func (internals) AtEnd(f *Frame, fn func(err error)) {
+	before := f.atEnd
+	f.atEnd = func(err error) {
+		if before != nil {
+			before(err)
+		}
+		fn(err)
+	}
+}
+
+// TakeEnd returns what AtEnd was given, for the caller to call; nil if there is nothing.
+func (internals) TakeEnd(f *Frame) func(err error) {
+	end := f.atEnd
+	f.atEnd = nil
+	return end
+}
+
 // Session returns the legacy session, or nil if there is none.
 func (internals) Session(f *Frame) upcall.Session { return f.session }
 

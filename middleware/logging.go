@@ -7,6 +7,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
@@ -20,12 +22,34 @@ import (
 // the time that opening took: it goes on for as long as its client stays. Nothing of
 // what messages and results hold is logged, and no URIs of resources.
 func Logging(logger zerolog.Logger) mcp.Middleware {
+	return watched(func(f *mcp.Frame, took time.Duration, result protocol.Result, err error) {
+		logDone(logger, f, took, result, err)
+	})
+}
+
+// watched calls done when the answer to a message has been made, with the time that next
+// took, and with the error that the client gets even if it arose after next: of a result
+// that cannot be encoded, or of a middleware before this one.
+func watched(done func(f *mcp.Frame, took time.Duration, result protocol.Result, err error)) mcp.Middleware {
 	return func(next mcp.Handler) mcp.Handler {
-		return func(f *mcp.Frame) (result protocol.Result, err error) {
-			begin := time.Now()
-			err = errPanicked
-			defer func() { logDone(logger, f, time.Since(begin), result, err) }()
-			return next(f)
+		return func(f *mcp.Frame) (protocol.Result, error) {
+			begin, returned := time.Now(), false
+			defer func() {
+				if !returned {
+					done(f, time.Since(begin), nil, errPanicked)
+				}
+			}()
+			result, err := next(f)
+			returned = true
+			took := time.Since(begin)
+			frame.Internal(call.Private{}).AtEnd(f, func(failed error) {
+				if err == nil && failed != nil {
+					done(f, took, nil, failed)
+				} else {
+					done(f, took, result, err)
+				}
+			})
+			return result, err
 		}
 	}
 }
@@ -63,12 +87,5 @@ func logDone(logger zerolog.Logger, f *mcp.Frame, took time.Duration, result pro
 // handler's: nil for a tool that said itself that it failed. report must return
 // soon, and is called by many goroutines.
 func Timing(report func(f *mcp.Frame, took time.Duration, err error)) mcp.Middleware {
-	return func(next mcp.Handler) mcp.Handler {
-		return func(f *mcp.Frame) (result protocol.Result, err error) {
-			begin := time.Now()
-			err = errPanicked
-			defer func() { report(f, time.Since(begin), err) }()
-			return next(f)
-		}
-	}
+	return watched(func(f *mcp.Frame, took time.Duration, _ protocol.Result, err error) { report(f, took, err) })
 }

@@ -57,6 +57,13 @@ func show(t testing.TB, r protocol.Result, err error) string {
 	return err.Error()
 }
 
+// ended is what a server does when the answer to the request of f has been made.
+func ended(f *mcp.Frame) {
+	if end := frame.Internal(call.Private{}).TakeEnd(f); end != nil {
+		end(nil)
+	}
+}
+
 func TestLogging(t *testing.T) {
 	secret := &protocol.CallToolResult{Content: []protocol.Content{protocol.TextContent{Text: "secret"}}, IsError: true}
 	for _, tt := range []struct {
@@ -90,6 +97,7 @@ func TestLogging(t *testing.T) {
 						}
 					}()
 					_, _ = h(tt.f)
+					ended(tt.f)
 				}()
 				tt.want["level"], tt.want["message"], tt.want["ms"], tt.want["revision"] = "info", "handled", 20.0, protocol.Latest.String()
 				var got map[string]any
@@ -123,7 +131,9 @@ func TestTiming(t *testing.T) {
 		for _, name := range []string{"fine", "fail", "panic"} {
 			func() {
 				defer func() { _ = recover() }()
-				_, _ = h(callOf(name))
+				f := callOf(name)
+				_, _ = h(f)
+				ended(f)
 			}()
 		}
 		if want := "fine 1s <nil>, fail 1s known, panic 1s Internal error: the handler panicked"; strings.Join(got, ", ") != want {

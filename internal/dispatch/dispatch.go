@@ -209,6 +209,7 @@ func (d *Dispatcher) Serve(f *frame.Frame, dst []byte) (response []byte, fault *
 // answer is Serve without observers. It returns what the answer was made of, too.
 func (d *Dispatcher) answer(f *frame.Frame, dst []byte) (response []byte, fault *protocol.Error, result protocol.Result, err error) {
 	result, err = d.Guard(f, d.serve)
+	defer func() { d.ended(f, err) }()
 	start := len(dst)
 	if err == nil {
 		if dst, err = d.appendResult(f, dst, result); err == nil {
@@ -217,6 +218,19 @@ func (d *Dispatcher) answer(f *frame.Frame, dst []byte) (response []byte, fault 
 	}
 	response, fault = d.appendFault(f, dst[:start], err)
 	return response, fault, nil, err
+}
+
+// ended calls what waits for the end of the message of f, which is users' code: the
+// answer has been made, and is an error if err is not nil. A failure of that code is
+// logged, and changes nothing.
+func (d *Dispatcher) ended(f *frame.Frame, err error) {
+	end := frame.Internal(call.Private{}).TakeEnd(f)
+	if end == nil {
+		return
+	}
+	if failure, ok := errors.AsType[*safely.Failure](safely.Apart(func() { end(err) })); ok {
+		_ = d.failed(f, failure)
+	}
 }
 
 // appendFault appends the error response for err. Users' errors run their code,
@@ -254,6 +268,7 @@ func (d *Dispatcher) Notify(f *frame.Frame) error {
 	defer d.serving.Add(-1)
 	if len(d.config.Observers) == 0 {
 		_, err := d.Guard(f, d.chain)
+		d.ended(f, err)
 		return err
 	}
 	w := d.watch(f)
@@ -262,6 +277,7 @@ func (d *Dispatcher) Notify(f *frame.Frame) error {
 	err := w.begin()
 	if err == nil {
 		result, err = d.Guard(w.f, d.chain)
+		d.ended(w.f, err)
 	}
 	w.decide(result, d.faultOf(w.f, err), err)
 	return err
