@@ -12,6 +12,7 @@ import (
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
@@ -47,6 +48,17 @@ type compiler struct {
 	server  *Server
 	entries []*registry.Entry
 	methods []dispatch.Method
+	notes   []note // what is legal and yet probably a mistake
+}
+
+// note is a warning about a component.
+type note struct{ component, text string }
+
+// logNotes logs the notes, once the components are there.
+func (c *compiler) logNotes() {
+	for _, n := range c.notes {
+		safely.Log(c.server.logger.Warn().Str("component", n.component).Str("warning", n.text), "a component is probably not as it should be")
+	}
 }
 
 // compile makes components ready, or returns every fault of them.

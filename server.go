@@ -157,6 +157,7 @@ func (s *Server) Add(components ...Component) error {
 	if err != nil {
 		return fmt.Errorf("mcp: %w", err)
 	}
+	c.logNotes()
 	return nil
 }
 
@@ -216,6 +217,7 @@ func (s *Server) AddToSession(f *Frame, components ...Component) error {
 	if err != nil {
 		return fmt.Errorf("mcp: %w", err)
 	}
+	c.logNotes()
 	return nil
 }
 

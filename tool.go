@@ -324,6 +324,9 @@ func (t *tool) compileInput(c *compiler) (in input, definition json.RawMessage, 
 	if in.plan, err = schema.Compile(t.in, &opts); err != nil {
 		return in, nil, err
 	}
+	for _, warning := range in.plan.Warnings() {
+		c.notes = append(c.notes, note{fmt.Sprintf("tool %q", t.name), warning.String()})
+	}
 	return in, in.plan.JSON(), nil
 }
 
