@@ -54,11 +54,12 @@ type compiler struct {
 // note is a warning about a component.
 type note struct{ component, text string }
 
-// logNotes logs the notes, once the components are there.
-func (c *compiler) logNotes() {
+// logNotes logs the notes, once the components are there, and returns nil.
+func (c *compiler) logNotes() error {
 	for _, n := range c.notes {
 		safely.Log(c.server.logger.Warn().Str("component", n.component).Str("warning", n.text), "a component is probably not as it should be")
 	}
+	return nil
 }
 
 // compile makes components ready, or returns every fault of them.

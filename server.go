@@ -157,8 +157,7 @@ func (s *Server) Add(components ...Component) error {
 	if err != nil {
 		return fmt.Errorf("mcp: %w", err)
 	}
-	c.logNotes()
-	return nil
+	return c.logNotes()
 }
 
 // MustAdd is Add for program start: it panics with the error.
@@ -217,8 +216,7 @@ func (s *Server) AddToSession(f *Frame, components ...Component) error {
 	if err != nil {
 		return fmt.Errorf("mcp: %w", err)
 	}
-	c.logNotes()
-	return nil
+	return c.logNotes()
 }
 
 // RemoveFromSession takes components of one kind back that AddToSession has
