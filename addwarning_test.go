@@ -28,7 +28,7 @@ func TestAddWarns(t *testing.T) {
 	}
 	s.MustAdd(odd("odd"), mcp.Tool("plain", func(*mcp.Frame, addIn) (string, error) { return "", nil }))
 	lines := strings.Count(log.String(), "\n")
-	for _, want := range []string{`"component":"tool \\\"odd\\\""`, `the name \"uids[]\" is refused by some model providers`, `the name \"ids[]\"`, "any value is accepted"} {
+	for _, want := range []string{`"component":"tool \"odd\""`, `the name \"uids[]\" is refused by some model providers`, `the name \"ids[]\"`, "any value is accepted"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("no %s in %s", want, log.String())
 		}
