@@ -39,12 +39,14 @@ func (r *Result) Textf(format string, args ...any) *Result {
 	return r.Text(fmt.Sprintf(format, args...))
 }
 
-// Image appends an image; data are its bytes, not base64.
+// Image appends an image; data are its bytes, not base64. An empty mimeType is
+// found by them; see [ImageContent].
 func (r *Result) Image(data []byte, mimeType string) *Result {
 	return r.Add(protocol.ImageContent{Data: data, MIMEType: mimeType})
 }
 
-// Audio appends a sound; data are its bytes, not base64.
+// Audio appends a sound; data are its bytes, not base64. An empty mimeType is
+// found by them; see [AudioContent].
 func (r *Result) Audio(data []byte, mimeType string) *Result {
 	return r.Add(protocol.AudioContent{Data: data, MIMEType: mimeType})
 }

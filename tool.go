@@ -312,11 +312,15 @@ func (t *tool) compileInput(c *compiler) (in input, definition json.RawMessage, 
 		if err != nil {
 			return in, nil, fmt.Errorf("InputSchema: %w", err)
 		}
-		var root struct{ Type any }
-		if _ = json.Unmarshal(in.raw.JSON(), &root); root.Type != "object" {
+		definition = in.raw.JSON()
+		if kind := jsonx.Lookup(definition, []string{"type"}); string(kind) != `"object"` {
 			return in, nil, errors.New(`InputSchema: arguments are an object; put "type": "object" at its root`)
 		}
-		return in, in.raw.JSON(), nil
+		if jsonx.Lookup(definition, []string{"properties"}) == nil { // OpenAI refuses arguments without it
+			end := len(definition) - 1
+			definition = slices.Concat(definition[:end], []byte(`,"properties":{}}`))
+		}
+		return in, definition, nil
 	}
 	opts := c.schemaOptions()
 	opts.Strict = opts.Strict || t.settings.strict

@@ -47,7 +47,8 @@ type TextContent struct {
 	Meta        map[string]any
 }
 
-// ImageContent is an image; Data holds its bytes, not base64.
+// ImageContent is an image; Data holds its bytes, not base64. An empty MIMEType
+// is found by the bytes; an item whose bytes are of no known type is an error.
 type ImageContent struct {
 	Data        []byte
 	MIMEType    string
@@ -55,8 +56,9 @@ type ImageContent struct {
 	Meta        map[string]any
 }
 
-// AudioContent is a sound; Data holds its bytes, not base64. Revision
-// 2024-11-05 has none: there it becomes a line of text that says so.
+// AudioContent is a sound; Data holds its bytes, not base64. An empty MIMEType
+// is found as that of an ImageContent. Revision 2024-11-05 has none: there it
+// becomes a line of text that says so.
 type AudioContent struct {
 	Data        []byte
 	MIMEType    string
@@ -147,6 +149,11 @@ func (c AudioContent) appendContent(dst []byte) ([]byte, error) {
 // types that do are alike but for that name. The base64 is encoded straight into
 // dst, without a copy in between.
 func appendBinary(dst []byte, kind string, data []byte, mime string, a *Annotations, meta map[string]any) ([]byte, error) {
+	if mime == "" {
+		if mime = mediaType(kind, data); mime == "" {
+			return nil, fmt.Errorf("the %s content has no MIMEType, and its bytes do not show one: name it, such as %s/…", kind, kind)
+		}
+	}
 	dst = append(dst, `{"type":"`...)
 	dst = append(dst, kind...)
 	dst = append(dst, `","data":"`...)

@@ -1,6 +1,8 @@
 package protocol
 
 import (
+	"cmp"
+
 	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
@@ -14,6 +16,12 @@ type internals struct{}
 
 // AppendContent appends c as the newest revision has it.
 func (internals) AppendContent(dst []byte, c Content) ([]byte, error) { return c.appendContent(dst) }
+
+// AudioType returns the MIME type of c: by its bytes if c has none; "" if they do
+// not show it.
+func (internals) AudioType(c AudioContent) string {
+	return cmp.Or(c.MIMEType, mediaType("audio", c.Data))
+}
 
 // AppendResource is AppendContent for the contents of a resource.
 func (internals) AppendResource(dst []byte, c ResourceContents) ([]byte, error) { return c.append(dst) }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -215,10 +216,11 @@ func contentFor(item protocol.Content, rev protocol.Revision) protocol.Content {
 		}
 	case protocol.AudioContent:
 		c.Annotations = annotationsFor(c.Annotations, rev)
-		if rev.Has(protocol.FeatureAudioContent) {
+		mime := protocol.Internal(call.Private{}).AudioType(c)
+		if rev.Has(protocol.FeatureAudioContent) || mime == "" { // which is an error in every revision
 			return c
 		}
-		text := fmt.Sprintf("[audio, %s, %d bytes: not available in protocol revision %s]", c.MIMEType, len(c.Data), rev)
+		text := fmt.Sprintf("[audio, %s, %d bytes: not available in protocol revision %s]", mime, len(c.Data), rev)
 		return protocol.TextContent{Text: text, Annotations: c.Annotations}
 	case protocol.ResourceLink:
 		c.Annotations = annotationsFor(c.Annotations, rev)

@@ -160,7 +160,11 @@ func appendToolResult(dst []byte, r *protocol.CallToolResult, to To) ([]byte, er
 	dst = append(separate(dst), `"content":[`...)
 	if structured != nil && (r.RepeatStructured || len(r.Content) == 0 && !carries(to.Revision, structured)) {
 		dst = append(dst, `{"type":"text","text":`...)
-		dst = jsonx.AppendStringBytes(dst, structured)
+		if structured[0] == '"' { // a string is its own text, without further quotes
+			dst = append(dst, structured...)
+		} else {
+			dst = jsonx.AppendStringBytes(dst, structured)
+		}
 		dst = append(dst, '}')
 		if len(r.Content) > 0 {
 			dst = append(dst, ',')

@@ -1,0 +1,151 @@
+package mcp_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/mcptest"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// The schema of arguments has properties at its root, whatever it is made from.
+func TestArgumentsHaveProperties(t *testing.T) {
+	const none = `{"type":"object","properties":{},"additionalProperties":false}`
+	schemaOf := func(text string) mcp.ToolOption { return mcp.InputSchema(json.RawMessage(text)) }
+	type named struct {
+		A int `json:"a"`
+	}
+	s := bare(mcp.Options{})
+	s.MustAdd(
+		mcp.Tool("struct", func(*mcp.Frame, struct{}) (string, error) { return "", nil }),
+		mcp.Tool("pointer", func(*mcp.Frame, *struct{}) (string, error) { return "", nil }),
+		mcp.Tool("map", func(*mcp.Frame, map[string]any) (string, error) { return "", nil }),
+		mcp.Tool("integers", func(*mcp.Frame, map[string]int) (string, error) { return "", nil }),
+		mcp.Tool("own", func(*mcp.Frame, json.RawMessage) (string, error) { return "", nil }, schemaOf(` { "type" : "object" } `)),
+		mcp.Tool("open", func(*mcp.Frame, map[string]any) (string, error) { return "", nil }, schemaOf(`{"additionalProperties":{"type":"object","properties":{"a":{}}},"type":"object"}`)),
+		mcp.Tool("full", func(*mcp.Frame, named) (string, error) { return "", nil }, schemaOf(`{"prop\u0065rties":{"a":{}},"type":"object"}`)),
+		mcp.Tool("empty", func(*mcp.Frame, struct{}) (map[string]int, error) { return nil, nil }),
+	)
+	want := map[string]string{
+		"struct": none, "pointer": none, "empty": none,
+		"map":      `{"type":"object","properties":{},"additionalProperties":{}}`,
+		"integers": `{"type":"object","properties":{},"additionalProperties":{"type":"integer","format":"int64"}}`,
+		"own":      `{"type":"object","properties":{}}`,
+		"open":     `{"additionalProperties":{"type":"object","properties":{"a":{}}},"type":"object","properties":{}}`,
+		"full":     `{"prop\u0065rties":{"a":{}},"type":"object"}`,
+	}
+	inEach(t, s, func(t *testing.T, rev protocol.Revision, c *mcptest.Client) {
+		tools := c.Tools()
+		if len(tools) != len(want) {
+			t.Errorf("%d tools", len(tools))
+		}
+		for _, tool := range tools {
+			if got := string(tool.InputSchema); got != want[tool.Name] {
+				t.Errorf("%s: %s", tool.Name, got)
+			}
+			if strings.Contains(string(tool.OutputSchema), `"properties"`) {
+				t.Errorf("%s: a result got properties too: %s", tool.Name, tool.OutputSchema)
+			}
+		}
+		c.Call("own", map[string]any{"a": 1})
+		c.Call("map", map[string]any{"a": 1})
+	})
+}
+
+// A string as structured content has the text that it holds, without quotes.
+func TestStringResultIsPlainText(t *testing.T) {
+	const text = "a \"quoted\"\nline < ü"
+	type name string
+	s := bare(mcp.Options{})
+	s.MustAdd(
+		mcp.Tool("any", func(*mcp.Frame, empty) (any, error) { return text, nil }),
+		mcp.Tool("named", func(*mcp.Frame, empty) (name, error) { return text, nil }),
+		mcp.Tool("pointer", func(*mcp.Frame, empty) (*string, error) { s := text; return &s, nil }),
+		mcp.Tool("raw", func(*mcp.Frame, empty) (json.RawMessage, error) { return json.Marshal(text) }),
+		mcp.Tool("typed", func(*mcp.Frame, empty) (*mcp.ResultOf[any], error) { return &mcp.ResultOf[any]{Value: text}, nil }),
+		mcp.Tool("built", func(*mcp.Frame, empty) (*mcp.Result, error) { return mcp.NewResult().Structured(text), nil }),
+		mcp.Tool("number", func(*mcp.Frame, empty) (any, error) { return 7, nil }),
+		mcp.Tool("none", func(*mcp.Frame, empty) (any, error) { return nil, nil }),
+		mcp.Tool("list", func(*mcp.Frame, empty) (any, error) { return []string{"a"}, nil }),
+		mcp.Tool("blank", func(*mcp.Frame, empty) (any, error) { return "", nil }),
+	)
+	inEach(t, s, func(t *testing.T, rev protocol.Revision, c *mcptest.Client) {
+		for _, tool := range c.Tools() {
+			want, exists := map[string]string{"number": "7", "none": "null", "list": `["a"]`, "blank": ""}[tool.Name]
+			if !exists {
+				want = text
+			}
+			r := c.Call(tool.Name, nil)
+			if got := r.Text(); got != want || len(r.Content) != 1 {
+				t.Errorf("%s: %q in %d items, want %q", tool.Name, got, len(r.Content), want)
+			}
+			var wire struct{ StructuredContent *string }
+			if want == text && rev.Has(protocol.FeatureAnyStructured) && (json.Unmarshal(r.Raw, &wire) != nil || wire.StructuredContent == nil || *wire.StructuredContent != text) {
+				t.Errorf("%s: %s", tool.Name, r.Raw)
+			}
+		}
+	})
+}
+
+// Media without a type have the one that their bytes show, or cost the call with
+// an error that says so, in tools and in prompts.
+func TestMediaWithoutType(t *testing.T) {
+	png, wav := []byte("\x89PNG\r\n\x1a\nrest"), []byte("RIFF\x00\x00\x00\x00WAVEfmt ")
+	images := map[string]string{
+		string(png): "image/png", "\xff\xd8\xff\xe0": "image/jpeg", "GIF89a..": "image/gif", "RIFF\x00\x00\x00\x00WEBPVP8 ": "image/webp", "BMxx": "image/bmp",
+	}
+	sounds := map[string]string{
+		string(wav): "audio/wav", "\xff\xfb\x90": "audio/mpeg", "OggS\x00": "audio/ogg", "fLaC": "audio/flac", "\x00\x00\x00\x20ftypM4A ": "audio/mp4",
+	}
+	s := bare(mcp.Options{})
+	add := func(name string, content func() mcp.Content) {
+		s.MustAdd(mcp.Tool(name, func(*mcp.Frame, empty) (mcp.Content, error) { return content(), nil }))
+	}
+	for data, want := range images {
+		add(strings.ReplaceAll(want, "/", "."), func() mcp.Content { return mcp.ImageContent{Data: []byte(data)} })
+	}
+	for data, want := range sounds {
+		s.MustAdd(mcp.Prompt(strings.ReplaceAll(want, "/", "."), func(*mcp.Frame, empty) (*mcp.Messages, error) {
+			return mcp.NewMessages().Add(mcp.RoleUser, &mcp.AudioContent{Data: []byte(data)}), nil
+		}))
+	}
+	s.MustAdd(mcp.Tool("built", func(*mcp.Frame, empty) (*mcp.Result, error) {
+		return mcp.NewResult().Image(png, "").Audio(wav, "").Image(png, "image/x-own"), nil
+	}))
+	bad := map[string]mcp.Content{
+		"bad.bytes": mcp.ImageContent{Data: []byte("no image")}, "bad.short": mcp.ImageContent{Data: []byte("RIFF")}, "bad.none": &mcp.ImageContent{},
+		"bad.sound": mcp.ImageContent{Data: wav}, "bad.image": mcp.AudioContent{Data: png},
+	}
+	for name, content := range bad {
+		add(name, func() mcp.Content { return content })
+	}
+	inEach(t, s, func(t *testing.T, rev protocol.Revision, c *mcptest.Client) {
+		for _, want := range images {
+			if raw := string(c.Call(strings.ReplaceAll(want, "/", "."), nil).Raw); !strings.Contains(raw, `"mimeType":"`+want+`"`) {
+				t.Errorf("%s: %s", want, raw)
+			}
+		}
+		for _, want := range sounds {
+			raw, err := json.Marshal(c.GetPrompt(strings.ReplaceAll(want, "/", "."), nil).Messages)
+			if err != nil || !strings.Contains(string(raw), want) {
+				t.Errorf("%s: %s, %v", want, raw, err)
+			}
+		}
+		built := string(c.Call("built", nil).Raw)
+		for _, want := range []string{"image/png", "audio/wav", "image/x-own"} {
+			if !strings.Contains(built, want) {
+				t.Errorf("no %s in %s", want, built)
+			}
+		}
+		for name := range bad {
+			r, err := c.TryCall(name, nil)
+			if err == nil {
+				t.Errorf("%s: no error: %s", name, r.Raw)
+			} else if !strings.Contains(err.Error(), "has no MIMEType") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}
