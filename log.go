@@ -81,6 +81,30 @@ func logPanic(logger *zerolog.Logger) func(*frame.Frame, *safely.Failure) {
 	}
 }
 
+// logUnasked returns what logs, once for each handler, that it dropped the error of a
+// question. All resources count as one handler, since a client makes up their URIs.
+func logUnasked(logger *zerolog.Logger) func(*frame.Frame, []string) {
+	var mu sync.Mutex
+	seen := make(map[string]bool)
+	first := func(handler string) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		defer func() { seen[handler] = true }()
+		return !seen[handler]
+	}
+	return func(f *frame.Frame, keys []string) {
+		method, name := f.Request().Method, f.Request().Params.Name
+		handler := method
+		if method != protocol.MethodResourcesRead {
+			handler += " " + name
+		}
+		if first(handler) {
+			safely.Log(logger.Warn().Str("method", method).Str("name", visible.Line(name, visible.Name)).Strs("questions", keys),
+				"the user is not asked: the handler drops the error of Ask or Elicit, and has to return it")
+		}
+	}
+}
+
 // logRefused returns what logs why an observer has refused a message.
 func logRefused(logger *zerolog.Logger) func(*frame.Frame, error) {
 	return func(f *frame.Frame, err error) {

@@ -528,7 +528,7 @@ func (s *Server) dispatch() *dispatch.Dispatcher {
 	// Middleware composes itself under the lock, once: it must not call Use.
 	d := dispatch.New(dispatch.Config{
 		Methods: s.methods(), Middleware: chain, Observers: s.observers, Meta: metaOf(s.info),
-		MaskErrors: s.opts.MaskErrors, OnPanic: logPanic(&s.logger), OnRefused: logRefused(&s.logger),
+		MaskErrors: s.opts.MaskErrors, OnPanic: logPanic(&s.logger), OnUnasked: logUnasked(&s.logger), OnRefused: logRefused(&s.logger),
 	})
 	s.dispatcher.Store(d)
 	if s.topics != nil {

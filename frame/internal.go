@@ -84,6 +84,18 @@ func (internals) Asked(f *Frame) bool {
 	return f.asking != nil
 }
 
+// Unanswered returns the keys of the questions of a modern request that its client has
+// not been asked yet. The handler has to return wire.ErrInputRequired for that.
+func (internals) Unanswered(f *Frame) []string {
+	f.mu.Lock()
+	asking := f.asking
+	f.mu.Unlock()
+	if rounds, ok := asking.(interface{ Unanswered() []string }); ok {
+		return rounds.Unanswered()
+	}
+	return nil
+}
+
 // Unkept returns why something that the handler has kept for all replicas is not
 // kept; nil if nothing went wrong. The client must not take its result for good.
 func (internals) Unkept(f *Frame) error {

@@ -64,6 +64,10 @@ type Config struct {
 	Meta       []byte             // wire.To.Meta, for modern results
 	Observers  []frame.Observer   // of all messages; the first is outermost, and all are outside of Middleware
 	MaskErrors bool               // ordinary errors go out without their text
+	// OnUnasked is called when a handler has returned a result in place of
+	// wire.ErrInputRequired: the client is not asked the questions with these keys. nil
+	// is nothing.
+	OnUnasked func(f *frame.Frame, keys []string)
 	// OnPanic is told of a handler that did not return. nil drops it.
 	// The Frame is nil if it was the Event of an observer.
 	OnPanic func(f *frame.Frame, failure *safely.Failure)
@@ -257,6 +261,11 @@ func (d *Dispatcher) serve(f *frame.Frame) (protocol.Result, error) {
 	result, err := d.chain(f)
 	if err != nil && errors.Is(err, wire.ErrInputRequired) {
 		return frame.Internal(call.Private{}).InputRequired(f)
+	}
+	if err == nil && d.config.OnUnasked != nil {
+		if keys := frame.Internal(call.Private{}).Unanswered(f); len(keys) > 0 {
+			d.config.OnUnasked(f, keys)
+		}
 	}
 	return result, err
 }

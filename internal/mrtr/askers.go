@@ -182,6 +182,16 @@ func (r *request) ask(q protocol.InputRequest) {
 	r.asked = append(r.asked, q)
 }
 
+// Unanswered returns the keys of the questions of this round.
+func (r *request) Unanswered() (keys []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, q := range r.asked {
+		keys = append(keys, q.Key)
+	}
+	return keys
+}
+
 // Recall implements upcall.Asker. It returns what Keep was given in this round
 // or one before; ok is false if that is nothing.
 func (r *request) Recall(key string) (json.RawMessage, bool, error) {
