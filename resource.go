@@ -204,6 +204,8 @@ func (r *resource) compileFixed(c *compiler, form contentsForm) (faults []string
 		return []string{"one file has no variables: take the braces out of the URI, or use mcp.Directory"}
 	case strings.ContainsAny(r.uri, "{}"):
 		return []string{"a resource has no {variables} in its URI; use mcp.Template"}
+	case canonicalURI(r.uri) != r.uri:
+		faults = append(faults, fmt.Sprintf("clients that parse the URI ask for it as %q; add it in that form", canonicalURI(r.uri)))
 	case err != nil:
 		faults = append(faults, err.Error())
 	}
@@ -219,6 +221,78 @@ func (r *resource) compileFixed(c *compiler, form contentsForm) (faults []string
 	e.Serve = r.reader(c, form, timedOut("reading "+r.uri), func(*frame.Frame, any) error { return nil })
 	c.entries = append(c.entries, e)
 	return faults
+}
+
+// canonicalURI returns a URI in the form that clients ask for: those that parse
+// URIs send what the parser makes of them (WHATWG URL), where spaces and what is
+// not ASCII are escaped, and dot segments and default ports are gone.
+func canonicalURI(uri string) string {
+	head, rest, _ := strings.Cut(uri, ":")
+	head = strings.ToLower(head)
+	var b strings.Builder
+	for i := 0; i < len(rest); i++ {
+		c := rest[i]
+		if c <= ' ' || c >= 0x7f || strings.IndexByte("\"<>\\^`{|}", c) >= 0 || c == '%' && !escape.MatchString(rest[i:]) {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	rest = b.String()
+	if !strings.HasPrefix(rest, "/") {
+		return head + ":" + rest // config:a/../b has no path with segments
+	}
+	tail := ""
+	if i := strings.IndexAny(rest, "?#"); i >= 0 {
+		rest, tail = rest[:i], rest[i:]
+	}
+	host, path, hasHost := "", rest, strings.HasPrefix(rest, "//")
+	if hasHost {
+		host, path = rest[2:], ""
+		if i := strings.IndexByte(host, '/'); i >= 0 {
+			host, path = host[:i], host[i:]
+		}
+		port, special := defaultPorts[head]
+		if special {
+			host = strings.TrimSuffix(strings.ToLower(host), port)
+			if path == "" {
+				path = "/"
+			}
+		}
+		host = "//" + strings.TrimSuffix(host, ":")
+	}
+	return head + ":" + host + withoutDots(path) + tail
+}
+
+// escape is a percent-encoded byte at the start of a text.
+var escape = regexp.MustCompile(`^%[0-9A-Fa-f]{2}`)
+
+// defaultPorts are those of the schemes whose hosts are names of the Internet.
+var defaultPorts = map[string]string{"http": ":80", "https": ":443", "ws": ":80", "wss": ":443", "ftp": ":21"}
+
+// withoutDots removes the segments "." and ".." of a path (RFC 3986, section
+// 5.2.4), which is empty or begins with a slash.
+func withoutDots(path string) string {
+	if path == "" {
+		return path
+	}
+	var kept []string
+	segments := strings.Split(path[1:], "/")
+	for i, segment := range segments {
+		last := i == len(segments)-1
+		switch strings.ReplaceAll(strings.ToLower(segment), "%2e", ".") {
+		case "..":
+			kept = kept[:max(0, len(kept)-1)]
+			fallthrough
+		case ".":
+			if last {
+				kept = append(kept, "")
+			}
+		default:
+			kept = append(kept, segment)
+		}
+	}
+	return "/" + strings.Join(kept, "/")
 }
 
 // nameOr returns the name of a resource at uri.
@@ -453,6 +527,11 @@ func (r *resource) compileTemplate(c *compiler, form contentsForm) (faults []str
 	template, err := uritemplate.Parse(r.uri)
 	if err != nil {
 		return []string{err.Error()}
+	}
+	fixed, _, _ := strings.Cut(r.uri, "{")
+	fixed = fixed[:strings.LastIndexByte(fixed, '/')+1]
+	if c := canonicalURI(fixed); c != fixed && len(fixed) > strings.Index(fixed, "://")+len("://") {
+		return []string{fmt.Sprintf("clients that parse URIs ask for %q; write that for %q", c, fixed)}
 	}
 	opts := c.schemaOptions()
 	opts.Strict, opts.Output = false, false // a URI has nothing but text

@@ -149,3 +149,56 @@ func TestMediaWithoutType(t *testing.T) {
 		}
 	})
 }
+
+// A URI that clients which parse it would ask for in another form is refused,
+// with that form.
+func TestURIsThatClientsChange(t *testing.T) {
+	read := func(*mcp.Frame) (string, error) { return "", nil }
+	for uri, want := range map[string]string{
+		"note://my notes":                  "note://my%20notes",
+		"note:a b":                         "note:a%20b",
+		"note://x/\"q\"":                   "note://x/%22q%22",
+		"note://x/ü日":                      "note://x/%C3%BC%E6%97%A5",
+		"note://x/100%":                    "note://x/100%25",
+		"note://x/a/../b":                  "note://x/b",
+		"note://x/a/%2e%2E/b":              "note://x/b",
+		"file:///a/./b/..":                 "file:///a/",
+		"file:/../a":                       "file:/a",
+		"https://h.example:443/a":          "https://h.example/a",
+		"http://h.example:80":              "http://h.example/",
+		"HTTP://H.example/A":               "http://h.example/A",
+		"ws://h.example:/a?b=../c":         "ws://h.example/a?b=../c",
+		"note://x/a\tb":                    "note://x/a%09b",
+		"note://it's":                      "",
+		"config:a/../b":                    "",
+		"note://x//a":                      "",
+		"note://x?y=a/../b#c/./d":          "",
+		"http://h.example:8080/a/b":        "",
+		"http://h.example/?x=%C3%BC&y=[1]": "",
+		"urn:isbn:1":                       "",
+	} {
+		for _, c := range []mcp.Component{mcp.Resource(uri, read), mcp.Bytes(uri, []byte("x"))} {
+			err := bare(mcp.Options{}).Add(c)
+			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), `"`+want+`"`)) {
+				t.Errorf("%q: %v, want %q", uri, err, want)
+			}
+		}
+	}
+	type in struct {
+		A string `json:"a"`
+	}
+	readOne := func(*mcp.Frame, in) (string, error) { return "", nil }
+	for uri, want := range map[string]string{
+		"https://h.example:443/{a}": `"https://h.example/"`,
+		"note://x/b/../{a}":         `"note://x/"`,
+		"note://x/ü/{a}":            `"ü"`,
+		"note://{a}":                "",
+		"https://h.example/b/.{a}":  "",
+		"note:{a}":                  "",
+	} {
+		err := bare(mcp.Options{}).Add(mcp.Template(uri, readOne))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("template %q: %v, want %s", uri, err, want)
+		}
+	}
+}

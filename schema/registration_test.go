@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"encoding/json"
 	"errors"
 	"reflect"
 	"strings"
@@ -112,6 +113,38 @@ var badTypes = []struct {
 	{"required with default", "never takes its default", struct {
 		N int `json:"n" validate:"required" jsonschema:"default=9"`
 	}{}},
+	{"default beside required_if=A x", "leaves nothing for required_if=A x", struct {
+		A string `json:"a,omitempty"`
+		B string `json:"b" validate:"required_if=A x" jsonschema:"default=x"`
+	}{}},
+	{"default beside required_unless=A x", "leaves nothing for required_unless=A x", struct {
+		A string `json:"a,omitempty"`
+		B string `json:"b" validate:"required_unless=A x" jsonschema:"default=x"`
+	}{}},
+	{"default beside required_with=A", "leaves nothing for required_with=A", struct {
+		A string `json:"a,omitempty"`
+		B string `json:"b" validate:"required_with=A" jsonschema:"default=x"`
+	}{}},
+	{"default beside required_without_all=A", "leaves nothing for required_without_all=A", struct {
+		A string `json:"a,omitempty"`
+		B string `json:"b" validate:"required_without_all=A" jsonschema:"default=x"`
+	}{}},
+	{"text as jsonschema tag", `the tag is a text and no keyword; write a description as jsonschema_description:"The city, in English"`, struct {
+		A string `json:"a" jsonschema:"The city, in English"`
+	}{}},
+	{"word as jsonschema tag", `jsonschema_description:"City"`, struct {
+		A string `json:"a" jsonschema:"City"`
+	}{}},
+	{"text with an equals sign", `jsonschema_description:"the mode (x=1 is fast)"`, struct {
+		A string `json:"a" jsonschema:"the mode (x=1 is fast)"`
+	}{}},
+	{"text behind a keyword", `jsonschema_description:"…"`, struct {
+		A string `json:"a" jsonschema:"required,The city"`
+	}{}},
+	{"a comma in the description", `a comma in description=… is written \\,`, struct {
+		A string `json:"a" jsonschema:"description=The city, in English"`
+	}{}},
+	{"any JSON as arguments", "mcp.InputSchema", json.RawMessage{}},
 	{"enums differ", "make both the same", struct {
 		S string `json:"s" validate:"oneof=a b" jsonschema:"enum=a,enum=c"`
 	}{}},

@@ -87,13 +87,29 @@ func readSchemaTag(c *compiler, sf reflect.StructField) *schemaTag {
 	if d := sf.Tag.Get("jsonschema_description"); d != "" {
 		st.note.description = d
 	}
-	for _, piece := range tags.Split(sf.Tag.Get("jsonschema")) {
+	whole := sf.Tag.Get("jsonschema")
+	pieces := tags.Split(whole)
+	if len(pieces) > 0 && prose(pieces[0]) {
+		c.report(`jsonschema:"`+whole+`"`, "the tag is a text and no keyword", fmt.Sprintf("write a description as jsonschema_description:%q", whole))
+		pieces = nil
+	}
+	for _, piece := range pieces {
 		readKeyword(c, st, piece)
 	}
 	for _, piece := range tags.Split(sf.Tag.Get("jsonschema_extras")) {
 		readExtra(c, st, piece)
 	}
 	return st
+}
+
+// prose reports whether a piece of a jsonschema tag is no keyword, nor one with a
+// typing error, but text: other packages take the whole tag for a description.
+func prose(piece string) bool {
+	name, _, hasValue := strings.Cut(piece, "=")
+	if slices.Contains(knownKeywords, name) || refusedKeywords[name] != "" {
+		return false
+	}
+	return strings.Contains(strings.TrimSpace(name), " ") || !hasValue && name != "" && wording.Nearest(name, knownKeywords) == ""
 }
 
 // readKeyword reads one piece of a jsonschema tag. A flag may stand alone or
@@ -110,6 +126,8 @@ func readKeyword(c *compiler, st *schemaTag, piece string) {
 		fix := "known are " + strings.Join(knownKeywords, ", ")
 		if near := wording.Nearest(name, knownKeywords); near != "" {
 			fix = "did you mean " + near + "?"
+		} else if prose(piece) {
+			fix = "write a description as jsonschema_description:\"…\"; a comma in description=… is written \\\\,"
 		}
 		c.report(tag, fmt.Sprintf("unknown keyword %q", name), fix)
 		return

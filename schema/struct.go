@@ -221,6 +221,11 @@ func (c *compiler) presence(f *field, tr *tags.Rules, st *schemaTag, m member, o
 	case tr.Required && n.nullable:
 		c.report(m.tag("validate"), "required refuses null, but the member is nullable", "use jsonschema:\"required\" for a member that must be present and may be null")
 	}
+	for _, r := range tr.Conditionals {
+		if hasDefault && !c.opts.Output && strings.HasPrefix(r.Name, "required_") {
+			c.report(m.tag("validate"), "the default leaves nothing for "+r.Written+" to demand", "remove one of them")
+		}
+	}
 	if c.opts.Output {
 		f.required = !omit && !m.byPtr
 		if len(n.ptrs) > 0 && !omit && !tr.Required {

@@ -21,6 +21,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Template is a parsed template. It does not change and is safe for concurrent
@@ -78,18 +79,26 @@ func (t *Template) fault(format string, args ...any) error {
 // addLiteral adds literal text, which must consist of characters that may occur
 // in a URI.
 func (t *Template) addLiteral(text string) error {
-	for i := 0; i < len(text); i++ {
-		c := text[i]
+	for i, c := range text {
 		if c == '%' && (i+2 >= len(text) || !isHex(text[i+1]) || !isHex(text[i+2])) {
 			return t.fault("%q has a %% that starts no escape; write %%25", text)
 		}
-		if c <= ' ' || c >= 0x7f || strings.IndexByte("\"'<>\\^`|", c) >= 0 {
-			return t.fault("the character %q must be percent-encoded", c)
+		if c <= ' ' || c >= 0x7f || strings.ContainsRune("\"'<>\\^`|", c) {
+			_, size := utf8.DecodeRuneInString(text[i:])
+			return t.fault("the character %q must be percent-encoded, as %s", text[i:i+size], escaped(text[i:i+size]))
 		}
 	}
 	t.literals += len(text)
 	t.parts = append(t.parts, part{literal: text})
 	return nil
+}
+
+// escaped returns text with each byte percent-encoded.
+func escaped(text string) (out string) {
+	for i := range len(text) {
+		out += fmt.Sprintf("%%%02X", text[i])
+	}
+	return out
 }
 
 // addExpression adds the expression whose text, without braces, is given.

@@ -114,7 +114,7 @@ func TestParseRefuses(t *testing.T) {
 		{"a:{b", "lacks its }"}, {"a:b}", "without its {"}, {"a:{}", "is no variable"}, {"a:{b-c}", `"b-c" is no variable`},
 		{"a:{b}/{b}", `variable "b" is there twice`}, {"a:{b:3}", "prefix"}, {"a:{=b}", "reserved"}, {"a:{b}{c}", "cannot be told apart"},
 		{"a:{b}{+c}", "cannot be told apart"}, {"a:{+b}{/c}", "cannot be told apart"}, {"a:{/b*}{/c}", "cannot be told apart"},
-		{"a: b", "percent-encoded"}, {"a:%2", "starts no escape"}, {"a:ö", "percent-encoded"}, {"a:{b,}", "is no variable"},
+		{"a: b", "percent-encoded"}, {"a:%2", "starts no escape"}, {"a:ö", `the character "ö" must be percent-encoded, as %C3%B6`}, {"a:日{b}", `"日" must be percent-encoded, as %E6%97%A5`}, {"a:\xff", "as %FF"}, {"a:{b,}", "is no variable"},
 	}
 	for _, test := range tests {
 		if _, err := uritemplate.Parse(test.template); err == nil || !strings.Contains(err.Error(), test.want) {
