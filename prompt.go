@@ -204,6 +204,8 @@ func describeArgument(field schema.Field) string {
 		text += "one of: " + strings.Join(field.Enum, ", ")
 	case field.Format != "":
 		text += field.Format + " parameter"
+	case field.Type == "array" || field.Type == "object":
+		text += field.Type + " parameter, as JSON"
 	case field.Type != "":
 		text += field.Type + " parameter"
 	default:

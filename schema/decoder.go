@@ -293,6 +293,9 @@ func (d *decoder) skip() bool {
 // so that issues of elements come first, as in the document.
 func (d *decoder) list(n *node, p slot, k jsonx.Kind) bool {
 	if k != jsonx.Array {
+		if d.coerces(n) && !d.inText && n.kind == nodeList && d.single(n.elem, k) {
+			return d.wrap(n, p)
+		}
 		return d.fromText(n, p, k, jsonx.Array)
 	}
 	more, err := d.s.ArrayStart()

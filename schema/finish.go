@@ -63,7 +63,7 @@ func checkRoot(c *compiler, n *node) {
 	case nodeObject, nodeMap, nodeOpaque:
 	case nodeInvalid:
 	case nodeAny, nodeRaw:
-		c.report("", fmt.Sprintf("%s does not say which arguments there are", n.typ), "use a struct, or a map with string keys; a tool can have its schema from mcp.InputSchema")
+		c.report("", fmt.Sprintf("arguments are an object, and %s does not say which there are", n.typ), "use a struct, or a map with string keys; a tool can have its schema from mcp.InputSchema")
 	case nodeUnion:
 		c.report("", "arguments cannot be a union: model providers refuse anyOf at the top", "make the union a field of a struct")
 	default:

@@ -599,3 +599,43 @@ func (d *decoder) badForm(n *node, text string, err error) {
 	}
 	d.add(n, is)
 }
+
+// single reports whether the value at the scanner, of kind k, can be nothing but
+// one item of a list of elem. Text that may be JSON is left to fromText. A list
+// inside of a list is not that: ["a","b"] could be one list or two.
+func (d *decoder) single(elem *node, k jsonx.Kind) bool {
+	if len(d.path) > 0 && d.path[len(d.path)-1].IsItem() {
+		return false
+	}
+	switch elem.kind {
+	case nodeObject, nodeMap, nodeUnion:
+		return k == jsonx.Object
+	case nodeInt, nodeUint, nodeFloat, nodeNumber, nodeBigInt, nodeBool, nodeString, nodeBytes, nodeTime, nodeText, nodeURL, nodeDuration:
+	default:
+		return false
+	}
+	if k != jsonx.String {
+		return k == jsonx.Number && elem.name != "boolean" && elem.name != "string" || k == jsonx.Bool && elem.kind == nodeBool
+	}
+	probe := d.s
+	text, err := probe.Str()
+	text = trimSpace(text)
+	return err == nil && len(text) > 0 && text[0] != '[' && text[0] != '{'
+}
+
+// wrap reads the value at the scanner as the only item of a list.
+func (d *decoder) wrap(n *node, p slot) bool {
+	start := d.s.Pos
+	if !d.skip() {
+		return false
+	}
+	d.coerce()
+	inner := append(append([]byte{'['}, d.s.Buf[start:d.s.Pos]...), ']')
+	outer := d.s
+	d.s = jsonx.Scanner{Buf: inner, MaxDepth: d.plan.maxDepth}
+	d.s.SetDepth(outer.Depth())
+	d.values--
+	ok := d.plainValue(n, p, jsonx.Array)
+	d.s = outer
+	return ok
+}

@@ -15,6 +15,9 @@ func Member(member string) Step { return Step{member, -1} }
 // Item returns the step to an item of an array.
 func Item(item int) Step { return Step{"", item} }
 
+// IsItem reports whether the step leads to an item of an array.
+func (s Step) IsItem() bool { return s.index >= 0 }
+
 // Pointer returns a path as a JSON Pointer (RFC 6901), "" for the whole
 // document. Long names are shortened.
 func Pointer(steps []Step) string {
