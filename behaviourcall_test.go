@@ -45,6 +45,10 @@ var callBehaviours = []behaviour{
 		p.want(p.ask("tools/call", `"name":"search"`), `"isError":true`, "query")
 		p.want(p.ask("tools/call", `"name":"nothing"`), `"result":{`, `"content":[`)
 	}},
+	{what: "half a surrogate pair", run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
+		p := join(t, tr, rev, fixture(t, nil))
+		p.want(p.askAs(`"\ud83d"`, "tools/call", `"name":"greet","arguments":{"name":"cut \ud83d"}`), "Hello, cut \uFFFD!")
+	}},
 	{what: "unknown methods", run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {
 		p := join(t, tr, rev, fixture(t, nil))
 		for _, method := range []string{"unknown/method", "tools/bogus"} {

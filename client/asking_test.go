@@ -167,7 +167,7 @@ func TestAroundServerRequest(t *testing.T) {
 		opts := only(rev)
 		refuse := false
 		opts.Elicit = func(ctx context.Context, q *protocol.ElicitParams) (*protocol.ElicitResult, error) {
-			if ctx.Value("span") != "s" {
+			if ctx.Value(spanKey{}) != "s" {
 				t.Error("the handler has another context")
 			}
 			return Accept(map[string]string{"name": "Ada"})
@@ -179,7 +179,7 @@ func TestAroundServerRequest(t *testing.T) {
 				return errors.New("not today")
 			}
 			before := string(r.Result)
-			err := next(context.WithValue(ctx, "span", "s")) //nolint:staticcheck // a key of this test alone
+			err := next(context.WithValue(ctx, spanKey{}, "s"))
 			seen = append(seen, fmt.Sprintf("%s %t %q %s %v", r.Method, strings.Contains(string(r.Params), "requestedSchema"), before, r.Result, err))
 			return nil // what next returned counts
 		}
@@ -567,3 +567,6 @@ func TestURLRequired(t *testing.T) {
 		})
 	}
 }
+
+// spanKey is the key of a value in the contexts of a test.
+type spanKey struct{}

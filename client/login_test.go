@@ -167,8 +167,8 @@ func TestOneWindow(t *testing.T) {
 	}
 	// Each opens something, and returns what a caller does to try again, and what
 	// closes it.
-	opens := map[string]func(t *testing.T, tr client.Transport) (err error, again func() error, done func() error){
-		"Connect": func(t *testing.T, tr client.Transport) (error, func() error, func() error) {
+	opens := map[string]func(t *testing.T, tr client.Transport) (again func() error, done func() error, err error){
+		"Connect": func(t *testing.T, tr client.Transport) (func() error, func() error, error) {
 			again := func() error {
 				c, err := client.Connect(t.Context(), tr, nil)
 				if err == nil {
@@ -176,9 +176,9 @@ func TestOneWindow(t *testing.T) {
 				}
 				return err
 			}
-			return again(), again, func() error { return nil }
+			return again, func() error { return nil }, again()
 		},
-		"Connect, legacy": func(t *testing.T, tr client.Transport) (error, func() error, func() error) {
+		"Connect, legacy": func(t *testing.T, tr client.Transport) (func() error, func() error, error) {
 			again := func() error {
 				c, err := client.Connect(t.Context(), tr, &client.Options{Revisions: []protocol.Revision{protocol.V20250618}})
 				if err == nil {
@@ -186,24 +186,24 @@ func TestOneWindow(t *testing.T) {
 				}
 				return err
 			}
-			return again(), again, func() error { return nil }
+			return again, func() error { return nil }, again()
 		},
-		"a pool of 4": func(t *testing.T, tr client.Transport) (error, func() error, func() error) {
+		"a pool of 4": func(t *testing.T, tr client.Transport) (func() error, func() error, error) {
 			p := pool.New(tr, nil)
 			warm := func() error { return p.Warm(t.Context()) }
 			if err := warm(); err == nil {
-				return nil, warm, p.Close
+				return warm, p.Close, nil
 			}
 			_, err := p.Call(t.Context(), "hello", nil)
-			return err, warm, p.Close
+			return warm, p.Close, err
 		},
-		"a group": func(t *testing.T, tr client.Transport) (error, func() error, func() error) {
+		"a group": func(t *testing.T, tr client.Transport) (func() error, func() error, error) {
 			g := group.New(nil)
 			if err := g.Add("one", tr, nil); err != nil {
 				t.Fatal(err)
 			}
 			_, err := g.Call(t.Context(), "one.hello", nil)
-			return err, func() error { return g.Warm(t.Context()) }, g.Close
+			return func() error { return g.Warm(t.Context()) }, g.Close, err
 		},
 	}
 	for name, refusal := range refusals {
@@ -212,7 +212,7 @@ func TestOneWindow(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					w, tr := world(t)
 					w.set(refusal.consent, refusal.refuse)
-					err, again, done := open(t, tr)
+					again, done, err := open(t, tr)
 					if !errors.Is(err, client.ErrUnauthorized) || client.Retriable(err) {
 						t.Errorf("the error is %v, Retriable %v", err, client.Retriable(err))
 					}

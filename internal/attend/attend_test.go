@@ -22,7 +22,7 @@ func TestWithTimeout(t *testing.T) {
 		time.Sleep(4 * time.Second)
 		var answered []func(error)
 		for range 2 {
-			done, err := attend.Ask(context.WithValue(ctx, "other", 1))
+			done, err := attend.Ask(context.WithValue(ctx, otherKey{}, 1))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,3 +77,6 @@ func TestOccasion(t *testing.T) {
 		}
 	}
 }
+
+// otherKey is the key of a value that has nothing to do with the package.
+type otherKey struct{}

@@ -43,8 +43,8 @@ func AppendFloat(dst []byte, v float64, size int) ([]byte, error) {
 }
 
 // Compact appends src without the white space between its tokens, after
-// checking that src is one JSON value as Scanner.Skip demands. On an error it
-// returns dst as it was.
+// checking that src is one JSON value as Scanner.Skip demands. Half a surrogate pair
+// becomes U+FFFD. On an error it returns dst as it was.
 func Compact(dst, src []byte) ([]byte, error) {
 	s := Scanner{Buf: src}
 	return s.compact(dst)

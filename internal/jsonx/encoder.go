@@ -459,7 +459,7 @@ func appendNumber(dst []byte, text string) ([]byte, error) {
 func (e *Encoder) appendChecked(dst, text []byte, depth int) ([]byte, error) {
 	s := e.scanners.Get().(*Scanner)
 	s.Reset(text)
-	s.MaxDepth = max(e.opts.MaxDepth-depth, 1)
+	s.MaxDepth, s.Strict = max(e.opts.MaxDepth-depth, 1), true
 	dst, err := s.compact(dst)
 	s.Reset(nil)
 	e.scanners.Put(s)

@@ -12,10 +12,13 @@
 // # Strictness
 //
 // Everything keeps to RFC 8259 and refuses more than encoding/json does:
-// members that occur twice, text that is not UTF-8, lone surrogates, and
+// members that occur twice, text that is not UTF-8, and
 // nesting beyond a limit. encoding/json accepts these, and matches member names
 // without regard to case. Each of that would let a document mean one thing to
 // the code that checks it and another to the code that uses it.
+//
+// The escape of half a surrogate pair, which programs in JavaScript write when they cut a
+// string, is read as U+FFFD, as encoding/json reads it. It is never written.
 //
 // # Memory
 //
@@ -145,7 +148,11 @@ type Scanner struct {
 	// AllowDuplicates lets Skip pass objects that have a member twice, for
 	// text that is checked again by what reads it.
 	AllowDuplicates bool
+	// Strict makes the escape of half a surrogate pair an error, for text that is about to
+	// be written. Otherwise it is read as U+FFFD.
+	Strict bool
 
+	halves  bool // there was such an escape
 	depth   int
 	scratch []byte   // decoded bytes of the last string that had escapes
 	names   []string // member names of the objects that Skip is inside of
@@ -153,11 +160,11 @@ type Scanner struct {
 
 // Reset makes s scan a new text from its start and keeps its scratch memory. It
 // drops every reference to the previous text, so a pooled Scanner should be
-// Reset(nil) when it is returned to the pool. MaxDepth and AllowDuplicates are
-// kept.
+// Reset(nil) when it is returned to the pool. MaxDepth, AllowDuplicates and Strict
+// are kept.
 func (s *Scanner) Reset(buf []byte) {
 	clear(s.names[:cap(s.names)])
-	s.Buf, s.Pos, s.depth, s.names = buf, 0, 0, s.names[:0]
+	s.Buf, s.Pos, s.depth, s.halves, s.names = buf, 0, 0, false, s.names[:0]
 }
 
 // Depth returns how many arrays and objects are open.
@@ -396,7 +403,8 @@ func digits(b []byte, i int) int {
 
 // Str reads a string and returns its decoded bytes: a part of Buf when it has
 // no escapes, else scratch memory that the next string overwrites. Text that
-// is not UTF-8, control characters and lone surrogates are errors.
+// is not UTF-8 and control characters are errors. So are lone surrogates if Strict is
+// set.
 func (s *Scanner) Str() ([]byte, error) {
 	if s.space() != '"' {
 		return nil, s.unexpected("a string")
@@ -497,7 +505,11 @@ func (s *Scanner) escape(out []byte, i int) ([]byte, int, error) {
 			}
 		}
 	}
-	return nil, 0, s.errorf(i, "lone surrogate in a string")
+	if s.Strict {
+		return nil, 0, s.errorf(i, "lone surrogate in a string")
+	}
+	s.halves = true
+	return utf8.AppendRune(out, utf8.RuneError), i + 6, nil
 }
 
 // nameString returns name as a string that stays true while Buf does: a view
@@ -675,6 +687,12 @@ func (s *Scanner) compact(dst []byte) ([]byte, error) {
 	src, start := s.Buf, 0
 	for i := 0; i < len(src); {
 		switch c := src[i]; {
+		case c == '"' && s.halves:
+			end := stringEnd(src, i)
+			one := Scanner{Buf: src[i:end]}
+			text, _ := one.Str() // it was checked
+			dst = AppendString(append(dst, src[start:i]...), string(text))
+			i, start = end, end
 		case c == '"':
 			i = stringEnd(src, i)
 		case c <= ' ':

@@ -2,6 +2,7 @@ package jsonx
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -65,7 +66,7 @@ func TestSkipErrors(t *testing.T) {
 		{"\ufeff{}", `unexpected 'ï', want a value at byte 0`},
 	}
 	for _, tt := range tests {
-		s := Scanner{Buf: []byte(tt.in)}
+		s := Scanner{Buf: []byte(tt.in), Strict: true}
 		_, err := s.Skip()
 		if err == nil {
 			err = s.End()
@@ -283,5 +284,27 @@ func TestKind(t *testing.T) {
 func TestCompactLeavesBufferOnError(t *testing.T) {
 	if out, err := Compact([]byte("kept"), []byte("[1,\n2")); err == nil || !bytes.Equal(out, []byte("kept")) {
 		t.Errorf("%q, %v", out, err)
+	}
+}
+
+// Half a surrogate pair is read as encoding/json reads it, in values and in names.
+func TestHalfOfAPair(t *testing.T) {
+	for _, text := range []string{`"\ud83d"`, `"cut \ud83d"`, `"\ude00 first"`, `"\ud83d\ud83d\ude00"`, `"\ud83dA"`, `"\ud83d\n"`, `"\ude00\ud83d"`, `"\uD83D\u0041"`} {
+		var want string
+		if err := json.Unmarshal([]byte(text), &want); err != nil {
+			t.Fatal(err)
+		}
+		s := Scanner{Buf: []byte(text)}
+		if got, err := s.Str(); err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v, want %q", text, got, err, want)
+		}
+		var in struct{ A map[string]string }
+		if err := Unmarshal([]byte(`{"A":{`+text+`:`+text+`}}`), &in); err != nil || in.A[want] != want {
+			t.Errorf("%s: %q, %v", text, in.A, err)
+		}
+		compact, err := Compact(nil, []byte(` [ `+text+` , 1 ] `))
+		if wanted, _ := json.Marshal([]any{want, 1}); err != nil || string(compact) != string(wanted) {
+			t.Errorf("%s: Compact gives %s, %v, want %s", text, compact, err, wanted)
+		}
 	}
 }
