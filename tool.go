@@ -316,7 +316,7 @@ func (t *tool) compileInput(c *compiler) (in input, definition json.RawMessage, 
 		if kind := jsonx.Lookup(definition, []string{"type"}); string(kind) != `"object"` {
 			return in, nil, errors.New(`InputSchema: arguments are an object; put "type": "object" at its root`)
 		}
-		if jsonx.Lookup(definition, []string{"properties"}) == nil { // OpenAI refuses arguments without it
+		if jsonx.Lookup(definition, []string{"properties"}) == nil { // some model providers refuse arguments without it
 			end := len(definition) - 1
 			definition = slices.Concat(definition[:end], []byte(`,"properties":{}}`))
 		}

@@ -222,7 +222,10 @@ var documentCases = []documentCase{
 	{"25 faults inside", listRequired{}, lenientMode, `{"l":"[1.5]"}`, []string{"/l/0 type"}, nil},
 	{"26 scalar for a list", struct {
 		T []string `json:"t"`
-	}{}, anyMode, `{"t":"a"}`, []string{"/t type"}, nil},
+	}{}, strictMode, `{"t":"a"}`, []string{"/t type"}, nil},
+	{"26 scalar of another type for a list", struct {
+		T []string `json:"t"`
+	}{}, anyMode, `{"t":true}`, []string{"/t type"}, nil},
 	{"27 duplicate", intPlain{}, anyMode, `{"n":1,"n":2}`, []string{"/n duplicate"}, nil},
 	{"27 duplicate in a map", mapPlain{}, anyMode, `{"m":{"a":1,"a":2}}`, []string{"/m/a duplicate"}, nil},
 	{"27 duplicate in any", anyPlain{}, anyMode, `{"a":{"x":[{"y":1,"y":2}]}}`, []string{"/a/x/0/y duplicate"}, nil},

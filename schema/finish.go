@@ -39,7 +39,7 @@ func finish(c *compiler, p *Plan) {
 		c.report("", f, "make it work on the schema of its type")
 	}
 	if _, has := p.schema.Extras["properties"]; !c.opts.Output && p.schema.Properties == nil && !has {
-		p.schema.Properties = jsonschema.NewProperties() // OpenAI refuses arguments without it
+		p.schema.Properties = jsonschema.NewProperties() // some model providers refuse arguments without it
 	}
 	p.text = schemadoc.Append(nil, p.schema)
 	if !c.opts.Output && p.schema.Type != "object" {
