@@ -49,7 +49,7 @@ func init() {
 	tell("test:TestObserversAreUnwound", "frame.Observer.Begin")
 	tell("test:TestObserverEndsThatDoNotReturn", "frame.Observer.End", "frame.Observer.Event")
 	tell("test:TestDoorOfNotifications", "mcp.Server.OnNotification(fn)")
-	tell("test:TestCodeThatDoesNotReturn", "mcp.Tool(fn)", "schema.NewRule(check)", "schema.NewStructRule(check)")
+	tell("test:TestCodeThatDoesNotReturn", "mcp.Tool(fn)", "schema.NewRule(check)", "schema.NewStructRule(check)", "schema.Options.Formats")
 	tell("test:TestEndsThatDoNotReturn", "mcp.Options.OnSessionEnd", "mcp.Server.Do(fn)")
 	tell("test:TestConnectionsThatDoNotReturn", "transport.Conn", "transport.NewSocket(conn)", "mcp.Server.Serve(listener)", "mcp.Server.ServeUpgrade(upgrade)")
 	tell("test:TestStreamThatDoesNotReturn", "transport.NewStream(r)", "transport.NewStream(w)", "client.Stream(r)", "client.Stream(w)")

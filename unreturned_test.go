@@ -87,6 +87,7 @@ func trapServer(log io.Writer, opts mcp.Options, how ...mcp.ToolOption) *mcp.Ser
 	}
 	opts.Schema = &schema.Options{
 		Localize: opts.Schema.Localize,
+		Formats:  map[string]func(string) bool{"never": func(way string) bool { ways[way](); return true }},
 		Rules: []schema.Rule{schema.NewRule("never", func(_ context.Context, way, _ string) error {
 			ways[way]()
 			return nil
@@ -115,6 +116,11 @@ func trapServer(log io.Writer, opts mcp.Options, how ...mcp.ToolOption) *mcp.Ser
 		}) (string, error) {
 			return "", nil
 		}, how...),
+		mcp.Tool("format", func(*mcp.Frame, struct {
+			Way string `json:"way" jsonschema:"format=never"`
+		}) (string, error) {
+			return "", nil
+		}, how...),
 		mcp.Tool("result", func(_ *mcp.Frame, in wayIn) (struct {
 			X trapAnswer `json:"x"`
 		}, error) {
@@ -131,7 +137,7 @@ func trapServer(log io.Writer, opts mcp.Options, how ...mcp.ToolOption) *mcp.Ser
 }
 
 // trapTools are those of trapServer that do not return.
-var trapTools = []string{"handler", "text", "json", "structrule", "rule", "result", "error", "data"}
+var trapTools = []string{"handler", "text", "json", "structrule", "rule", "format", "result", "error", "data"}
 
 var unreturnedBehaviours = []behaviour{
 	{what: "code in a call that does not return", run: func(t *testing.T, tr transportUnderTest, rev protocol.Revision) {

@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/big"
 	"reflect"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/invopop/jsonschema"
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/mcptest"
@@ -88,6 +91,16 @@ func payments() *mcp.Server {
 			}, schema.Describe("the name of a customer")),
 		},
 	}})
+}
+
+var money = &schema.Options{
+	Types: []schema.TypeSchema{
+		schema.Declare[big.Float](&jsonschema.Schema{Type: "string", Pattern: `^[0-9]+\.[0-9]{2}$`}),
+	},
+	Formats: map[string]func(string) bool{
+		"phone":       func(text string) bool { return strings.HasPrefix(text, "+") },
+		"postal-code": nil,
+	},
 }
 
 var notes = []Note{{1, "buy milk"}, {2, "buy bread"}, {3, "call Ann"}}
@@ -190,5 +203,44 @@ func TestTools(t *testing.T) {
 	}
 	if legacy := mcptest.New(t, s, mcptest.Revision(protocol.V20241105)).Call("chart", ChartIn{[]float64{1, 2}}); legacy.Value != nil || legacy.Text() != "The mean is 1.5." {
 		t.Errorf("got %s", legacy.Raw)
+	}
+}
+
+func TestDeclaredTypesAndFormats(t *testing.T) {
+	type order struct {
+		Price big.Float `json:"price"`
+		Phone string    `json:"phone" jsonschema:"format=phone"`
+		Code  string    `json:"code" jsonschema:"format=postal-code"`
+	}
+	say := func(in order) string { return in.Price.Text('f', 2) + " " + in.Phone + " " + in.Code }
+	s := mcp.NewServer(mcp.Info{Name: "shop", Version: "1.0.0"}, &mcp.Options{Schema: money})
+	s.MustAdd(
+		mcp.Tool("buy", func(_ *mcp.Frame, in order) (string, error) { return say(in), nil }),
+		mcp.Prompt("sell", func(_ *mcp.Frame, in order) (string, error) { return say(in), nil }),
+		mcp.Template("offer:///{price}/{phone}/{code}", func(_ *mcp.Frame, in order) (string, error) { return say(in), nil }),
+	)
+	for _, rev := range protocol.Revisions() {
+		c := mcptest.New(t, s, mcptest.Revision(rev))
+		good := map[string]string{"price": "7.50", "phone": "+1", "code": "x"}
+		if got := c.Call("buy", good).Text(); got != "7.50 +1 x" {
+			t.Errorf("%s: tool: got %q", rev, got)
+		}
+		if got := c.GetPrompt("sell", good); len(got.Messages) != 1 || got.Messages[0].Content.(mcp.TextContent).Text != "7.50 +1 x" {
+			t.Errorf("%s: prompt: got %+v", rev, got)
+		}
+		if got := c.Read("offer:///7.50/%2B1/x"); len(got) != 1 || got[0].Text != "7.50 +1 x" {
+			t.Errorf("%s: template: got %+v", rev, got)
+		}
+		wrong := map[string]string{"price": "7.5", "phone": "1", "code": ""}
+		if got := c.Call("buy", wrong); !got.IsError || strings.Contains(got.Text(), "/code") || !strings.Contains(got.Text(), "/price") || !strings.Contains(got.Text(), "/phone") {
+			t.Errorf("%s: tool: got %q", rev, got.Text())
+		}
+		_, err := c.TryGetPrompt("sell", wrong)
+		_, err2 := c.TryRead("offer:///7.5/1/x")
+		for what, err := range map[string]error{"prompt": err, "template": err2} {
+			if fault, ok := errors.AsType[*mcp.Error](err); !ok || fault.Code != mcp.CodeInvalidParams || !strings.Contains(err.Error(), "/price") {
+				t.Errorf("%s: %s: got %v", rev, what, err)
+			}
+		}
 	}
 }

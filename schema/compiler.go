@@ -50,6 +50,8 @@ type compiler struct {
 	unions map[reflect.Type]*unionShape
 	// own holds the rules of Options.Rules by tag name.
 	own map[string]rules.CompileFunc
+	// declared holds the schemas of Options.Types.
+	declared map[reflect.Type]*jsonschema.Schema
 	// where is the declaration that is being compiled. Problems and warnings
 	// are reported for it, so whoever changes it restores it.
 	where place
@@ -163,7 +165,7 @@ func (c *compiler) typeNode(t reflect.Type, noRules bool) *node {
 	}
 	if c.opts.Output && implements(t, typeJSONMarshaler) || !c.opts.Output && implements(t, typeJSONUnmarshaler) {
 		c.report("", fmt.Sprintf("type %s has its own JSON form, so its schema is unknown", t),
-			fmt.Sprintf("give it a method JSONSchema() *jsonschema.Schema, or MCPSchema with the same result, on %s or *%s", t, t))
+			fmt.Sprintf("give it a method JSONSchema() *jsonschema.Schema, or MCPSchema with the same result, on %s or *%s; for a type of another module put schema.Declare[%s](…) into schema.Options.Types, which a server takes by mcp.Options.Schema", t, t, t))
 		return n
 	}
 	if t.Kind() != reflect.Interface && (implements(t, typeTextUnmarshaler) || c.opts.Output && implements(t, typeTextMarshaler)) {
@@ -439,8 +441,8 @@ type (
 	jsonExtender interface{ JSONSchemaExtend(*jsonschema.Schema) }
 )
 
-// hooked fills the node of a type that has MCPSchema or JSONSchema, with a
-// value or a pointer receiver. The method is called once, on the zero value,
+// hooked fills the node of a type with a schema in Options.Types, or else one that
+// has MCPSchema or JSONSchema, with a value or a pointer receiver. The method is called once, on the zero value,
 // inside the guard. hooked reports whether there is such a method; a method
 // that panics or returns nil is a problem.
 //
@@ -451,16 +453,19 @@ func (c *compiler) hooked(n *node) bool {
 	if n.typ.Kind() == reflect.Interface {
 		return false
 	}
-	v := reflect.New(n.typ).Interface()
 	var call func() *jsonschema.Schema
 	var name string
-	switch h := v.(type) {
-	case mcpSchemer:
-		call, name = h.MCPSchema, "MCPSchema"
-	case jsonSchemer:
-		call, name = h.JSONSchema, "JSONSchema"
-	default:
-		return false
+	if s := c.declared[n.typ]; s != nil {
+		call = func() *jsonschema.Schema { return s }
+	} else {
+		switch h := reflect.New(n.typ).Interface().(type) {
+		case mcpSchemer:
+			call, name = h.MCPSchema, "MCPSchema"
+		case jsonSchemer:
+			call, name = h.JSONSchema, "JSONSchema"
+		default:
+			return false
+		}
 	}
 	var s *jsonschema.Schema
 	if err := guard(func() { s = schemadoc.Clone(call()) }); err != nil {
@@ -546,11 +551,13 @@ func (c *compiler) null(n *node, elem reflect.Type) {
 	}
 }
 
-// prepare reads the options: rules and unions. Faults in them
+// prepare reads the options: rules, formats, types and unions. Faults in them
 // are reported even when the type makes no use of them, because whoever set the
 // options would not notice otherwise.
 func (c *compiler) prepare() {
 	c.add(checkRules(c.opts.Rules)...)
+	checkFormats(c)
+	declare(c)
 	c.own = ownRules(c.opts.Rules)
 	for _, u := range c.opts.Unions {
 		c.unions[u.typ] = &unionShape{decl: u}

@@ -95,6 +95,7 @@
 //   - An interface with methods is a union, if Options.Unions lists its variants.
 //   - A type with UnmarshalJSON has to say its schema, by a method JSONSchema or
 //     MCPSchema that returns *jsonschema.Schema. Values are checked against it.
+//   - Options.Types has the schemas of types that other modules declare; see [Declare].
 //   - A method JSONSchemaExtend(*jsonschema.Schema) changes the schema of its type.
 //     What it adds is checked as well.
 //

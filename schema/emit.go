@@ -333,6 +333,9 @@ func (e *emitter) finish(n *node, s *jsonschema.Schema) *jsonschema.Schema {
 			notes = append(notes, "The value must be "+k.Want+".")
 		}
 	}
+	if n.hint != "" {
+		addHint(s, n.hint)
+	}
 	if n.orZero && !schemadoc.IsEmpty(limits) {
 		if zero, ok := zeroJSON(n); ok {
 			s.AnyOf = append(s.AnyOf, &jsonschema.Schema{Const: zero}, limits)

@@ -115,6 +115,8 @@ type node struct {
 	message []messageRule
 	// note holds the keywords that only describe.
 	note annotations
+	// hint is a format that stands in the schema and is not checked, or "".
+	hint string
 	// special is set if the decoder has to do more than plainValue does: there
 	// are checks of the decoded value, an extra schema, or strict or secret.
 	special bool

@@ -43,6 +43,14 @@ type Options struct {
 	// Unions list the variants of interface types. Without an entry an interface
 	// type with methods cannot be compiled.
 	Unions []UnionType
+	// Types are the schemas of types that have their own JSON form and are not the
+	// program's own; see Declare.
+	Types []TypeSchema
+	// Formats are formats for jsonschema:"format=NAME" besides those of JSON Schema,
+	// with the check of a text. Without one, nil, a format is a hint, which any value
+	// may have: it stands in the schema and nothing is checked. The funcs must be safe
+	// for concurrent use.
+	Formats map[string]func(text string) bool
 	// Aliases are short names for validate rules, as with RegisterAlias of
 	// go-playground: "name" stands for "min=1,max=80". They must not hide a
 	// built-in rule or refer to themselves.

@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/big"
 	"reflect"
 	"slices"
@@ -345,36 +346,60 @@ func addPattern(c *compiler, n *node, k keyword) {
 	})
 }
 
-// addFormat adds the check of a format of JSON Schema. The standard leaves it
-// open whether formats are asserted; here they are, so that what is advertised
-// is also checked. On a Duration the format "duration" selects ISO 8601.
+// checkFormats reports what is wrong with Options.Formats.
+func checkFormats(c *compiler) {
+	for _, name := range slices.Sorted(maps.Keys(c.opts.Formats)) {
+		switch {
+		case strings.TrimSpace(name) != name || name == "":
+			c.report("Options.Formats", fmt.Sprintf("invalid name %q", name), "a name is not empty and has no white space around it")
+		case lexical.Format(name) != nil:
+			c.report("Options.Formats", fmt.Sprintf("the format %q is one of JSON Schema, which is always checked", name), "choose another name")
+		}
+	}
+}
+
+// addFormat adds the check of a format of JSON Schema or of Options.Formats. The
+// standard leaves it open whether formats are asserted; here they are, so that what is
+// advertised is also checked. A format without a check is a hint: it stands in the
+// schema of any type. On a Duration the format "duration" selects ISO 8601.
 func addFormat(c *compiler, n *node, k keyword, kind rules.Kind) {
+	valid, own := c.opts.Formats[k.value]
+	if !own {
+		valid = lexical.Format(k.value)
+	}
 	switch {
 	case n.kind == nodeDuration && k.value == "duration" && n.unit == 0:
 		n.iso = true
-		return
 	case n.kind == nodeTime && k.value == "date-time":
-		return
-	case kind == rules.KindText && k.value == "password":
-		// It says how to show the value, not what it may be.
-		n.checks = append(n.checks, rules.Check{Tag: k.String(), Code: "format", Want: "text", Trait: true,
-			Emit: func(s *jsonschema.Schema) { s.Format = k.value }, Test: rules.TextTest(func(string) bool { return true })})
-		return
+	case valid == nil && (own || kind == rules.KindText && k.value == "password"):
+		n.hint = k.value
+	case valid == nil:
+		c.report(k.tag(), fmt.Sprintf("unknown format %q", k.value), unknownFormat(c, k.value))
 	case kind != rules.KindText:
-		c.report(k.tag(), fmt.Sprintf("format does not apply to %s", n.typ), "remove it")
-		return
+		c.report(k.tag(), fmt.Sprintf("format does not apply to %s: %s is checked on text", n.typ, k.value), "remove it")
+	default:
+		n.checks = append(n.checks, rules.Check{Tag: k.String(), Code: "format", Want: "text in the format " + k.value,
+			Emit: func(s *jsonschema.Schema) { schemadoc.AddFormat(s, k.value) }, Test: rules.TextTest(valid)})
 	}
-	valid := lexical.Format(k.value)
-	if valid == nil {
-		fix := "known are " + strings.Join(lexical.Formats, ", ")
-		if near := wording.Nearest(k.value, lexical.Formats); near != "" {
-			fix = "did you mean " + near + "?"
-		}
-		c.report(k.tag(), fmt.Sprintf("unknown format %q", k.value), fix)
-		return
+}
+
+// unknownFormat says what to write for a format that is not known.
+func unknownFormat(c *compiler, name string) string {
+	known := slices.Concat(lexical.Formats, slices.Sorted(maps.Keys(c.opts.Formats)))
+	declare := fmt.Sprintf("declare it in schema.Options.Formats, which a server takes by mcp.Options.Schema: %q: nil is a hint, and a func checks it", name)
+	if near := wording.Nearest(name, known); near != "" {
+		return "did you mean " + near + "? or " + declare
 	}
-	n.checks = append(n.checks, rules.Check{Tag: k.String(), Code: "format", Want: "text in the format " + k.value,
-		Emit: func(s *jsonschema.Schema) { schemadoc.AddFormat(s, k.value) }, Test: rules.TextTest(valid)})
+	return "known are " + strings.Join(known, ", ") + "; or " + declare
+}
+
+// addHint adds the format of a hint to a schema. It takes the place of the format that
+// an integer has by its size, which checks nothing either.
+func addHint(s *jsonschema.Schema, hint string) {
+	if s.Format == "int64" || s.Format == "uint64" {
+		s.Format = ""
+	}
+	schemadoc.AddFormat(s, hint)
 }
 
 // addValueSets adds the checks of enum and const.
