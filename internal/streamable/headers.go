@@ -85,17 +85,21 @@ func accepts(r *http.Request) (json, events bool) {
 	return json, events
 }
 
-// wantsPage reports whether a request is of a person who opens the endpoint in a
-// browser: it lists text/html. No client of the protocol does.
-func wantsPage(r *http.Request) bool {
+// wantsPage reports whether a request comes from a browser: it lists text/html, and not
+// text/event-stream, as clients of the protocol must.
+func wantsPage(r *http.Request) (page bool) {
 	for _, value := range r.Header["Accept"] {
 		for part := range strings.SplitSeq(value, ",") {
-			if media, _, _ := strings.Cut(part, ";"); strings.EqualFold(strings.TrimSpace(media), "text/html") {
-				return true
+			media, _, _ := strings.Cut(part, ";")
+			switch strings.ToLower(strings.TrimSpace(media)) {
+			case "text/event-stream":
+				return false
+			case "text/html":
+				page = true
 			}
 		}
 	}
-	return false
+	return page
 }
 
 // matchHeader returns the error for a header that is not there exactly once

@@ -19,13 +19,14 @@ func TestPage(t *testing.T) {
 		status      int
 		media, text string
 	}{
-		"a browser":               {false, "GET", []string{browser}, "", 406, "text/html; charset=utf-8", "talaria inspect http://x.example/a%22b&amp;c -b"},
-		"a browser, HTTP+SSE":     {true, "GET", []string{browser}, "", 406, "text/html; charset=utf-8", "HTTP+SSE of revision 2024-11-05"},
-		"two headers":             {true, "GET", []string{"application/xml", "TEXT/HTML;q=0.1"}, "", 406, "text/html; charset=utf-8", "MCP endpoint"},
-		"a browser, of a session": {true, "GET", []string{browser}, "s1", 406, "text/html; charset=utf-8", "MCP endpoint"},
-		"a client":                {false, "GET", []string{"text/event-stream"}, "", 405, "application/json", "GET is for legacy sessions"},
-		"a client that takes all": {false, "GET", []string{"*/*"}, "", 405, "application/json", "GET is for legacy sessions"},
-		"no Accept":               {false, "GET", nil, "", 405, "application/json", "GET is for legacy sessions"},
+		"a browser":                     {false, "GET", []string{browser}, "", 406, "text/html; charset=utf-8", "talaria inspect http://x.example/a%22b&amp;c -b"},
+		"a browser, HTTP+SSE":           {true, "GET", []string{browser}, "", 406, "text/html; charset=utf-8", "HTTP+SSE of revision 2024-11-05"},
+		"two headers":                   {true, "GET", []string{"application/xml", "TEXT/HTML;q=0.1"}, "", 406, "text/html; charset=utf-8", "MCP endpoint"},
+		"a browser, of a session":       {true, "GET", []string{browser}, "s1", 406, "text/html; charset=utf-8", "MCP endpoint"},
+		"a client":                      {false, "GET", []string{"text/event-stream"}, "", 405, "application/json", "GET is for legacy sessions"},
+		"a client that takes pages too": {false, "GET", []string{"text/html, text/event-stream"}, "", 405, "application/json", "GET is for legacy sessions"},
+		"a client that takes all":       {false, "GET", []string{"*/*"}, "", 405, "application/json", "GET is for legacy sessions"},
+		"no Accept":                     {false, "GET", nil, "", 405, "application/json", "GET is for legacy sessions"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := httptest.NewRequest(tt.method, "http://x.example/a%22b&c", nil)
