@@ -96,7 +96,7 @@ var importGraph = map[string][]string{
 	"client/internal/callback": {"internal/safely", "internal/visible"},
 	"client": {"internal/attend", "internal/wire", "internal/facts", "client/internal/callback", "internal/safely", "internal/visible", "internal/pause", "internal/jsonx", "transport", "protocol", "schema/raw", "internal/inflight", "client/internal/link",
 		"client/internal/connlink", "client/internal/httplink", "client/internal/sselink", "client/internal/origin", "transport/websocket"},
-	"client/internal/reconnector":  {"internal/attend", "internal/pause", "client"},
+	"client/internal/reconnector":  {"internal/attend", "internal/inflight", "internal/pause", "client"},
 	"client/skills":                {"client", "internal/facts", "internal/skillhead", "internal/visible", "internal/wire", "protocol"},
 	"client/config":                {"client", "internal/files"},
 	"client/pool":                  {"internal/attend", "client", "client/internal/callback", "client/internal/reconnector", "internal/pause", "protocol"},

@@ -547,7 +547,7 @@ func (s *Server) Handler() http.Handler { return s.handler }
 // The errors with which serving ends, and those of addressing a session.
 var (
 	ErrServerClosed    = conn.ErrServerClosed    // Shutdown was called
-	ErrStillRunning    = conn.ErrStillRunning    // of ServeStdio: a call, or the writing of an answer, went on although its time was over
+	ErrStillRunning    = conn.ErrStillRunning    // of ServeStdio and ServeConn: a call, or the writing of an answer, went on although its time was over
 	ErrSessionNotFound = conn.ErrSessionNotFound // it is not there, or has ended
 	ErrSlowClient      = conn.ErrSlowClient      // the message was dropped: its client does not read what waits for it already
 )
@@ -579,7 +579,8 @@ func (s *Server) serveStdio(ctx context.Context, in io.Reader, out io.Writer) er
 // ServeConn serves one client over conn, as ServeStdio does, and closes conn.
 // When conn says that the client has left (transport.ErrPeerGone), it cancels
 // what is under way and returns nil. It returns when every goroutine that it
-// started has ended. Package transport says how to write a Conn, and
+// started has ended, or with an error some seconds after ctx has ended or Shutdown has
+// given up, whatever a call does. Package transport says how to write a Conn, and
 // transport/transporttest checks it.
 func (s *Server) ServeConn(ctx context.Context, conn transport.Conn) error {
 	if conn == nil {
@@ -597,7 +598,8 @@ func (s *Server) ServeConn(ctx context.Context, conn transport.Conn) error {
 // It serves until ctx ends, whose cause it returns, Shutdown is called, for
 // which it returns ErrServerClosed, or the listener fails. It closes the
 // listener and returns when every connection has ended and every goroutine
-// that it started has returned. Connections beyond Limits.Connections are
+// that it started has returned, or some seconds after ctx has ended or Shutdown has
+// given up, whatever a call does. Connections beyond Limits.Connections are
 // told so and closed.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	if listener == nil {
@@ -639,7 +641,7 @@ func (s *Server) Stats() Stats {
 // the process is killed is good, and Shutdown gets the rest; what is under way belongs
 // to that.
 func (s *Server) Drain(ctx context.Context) error {
-	s.drains()
+	inflight.Within(ctx, inflight.CancelGrace, s.drains) // an observer may not return
 	handed := make(chan struct{})
 	s.running.Go(func() { // beside the streams: the store may take its time, and Shutdown waits for what is left
 		defer close(handed)
@@ -660,15 +662,15 @@ func (s *Server) drains() {
 // until ctx ends and are then cancelled. Requests about tasks are served, and
 // connections that may bring some stay, until the tasks have ended and their
 // clients know how, or have not asked for an interval and a second. It returns when every call has
-// returned, or ctx's error if some had to be cancelled. Whatever does not return half a second
-// after ctx has ended is not waited for: a call, Options.OnSessionEnd, an observer, the
-// Store. Sessions end, also those with such a call, with
+// returned, or ctx's error if some had to be cancelled. After the end of ctx each step of
+// the shutdown has half a second, and what does not return is left behind: a call,
+// Options.OnSessionEnd, an observer, the Store. Sessions end, also those with such a call, with
 // ErrServerClosed for Options.OnSessionEnd; with Options.Store, those of
 // HTTP live on at the other replicas, to which their clients come back: streams
 // end 2,000 a second, each with a time to come back within five seconds. Call it before
 // http.Server.Shutdown, which waits for streams.
 func (s *Server) Shutdown(ctx context.Context) error {
-	returned := inflight.Within(ctx, func() {
+	returned := inflight.Within(ctx, inflight.CancelGrace, func() {
 		s.drains()
 		s.subscriptions.announceLast()
 	})
@@ -680,8 +682,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.connections.Finish()
 	s.subscriptions.broker.Close()
 	err := s.running.Wait(ctx)
+	s.connections.Abandon()
 	returned = s.sessions.Close(ctx, ErrServerClosed) && returned
-	returned = inflight.Within(ctx, func() {
+	returned = inflight.Within(ctx, inflight.CancelGrace, func() {
 		if s.post != nil {
 			s.topics.Close(ctx)
 			s.post.Close(ctx)

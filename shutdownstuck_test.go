@@ -1,16 +1,26 @@
 package mcp_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	raw "github.com/coder/websocket"
+
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
+	"github.com/talaria-go/mcp/transport"
+	"github.com/talaria-go/mcp/transport/websocket"
 )
 
 // hangingStore is a store whose writes do not return once it is stuck.
@@ -136,6 +146,176 @@ func TestShutdownStuckTransports(t *testing.T) {
 						t.Errorf("OnSessionEnd: %v", reason)
 					}
 				}
+			})
+		}
+	}
+}
+
+// What serves connections returns when the server is shut down or its context ends,
+// whatever a call does.
+func TestServeStuck(t *testing.T) {
+	call := strings.Replace(slowLine, "slow", "stuck", 1)
+	for name, serve := range map[string]func(ctx context.Context, t *testing.T, s *mcp.Server) (served <-chan error, leave func()){
+		"ServeStdio": func(ctx context.Context, t *testing.T, s *mcp.Server) (<-chan error, func()) {
+			in, toServer := io.Pipe()
+			served := make(chan error, 1)
+			go func() { served <- s.ServeStdioOver(ctx, in, io.Discard) }()
+			write(t, toServer, initLine+"\n"+call+"\n")
+			return served, func() { _ = toServer.Close() }
+		},
+		"ServeConn": func(ctx context.Context, t *testing.T, s *mcp.Server) (<-chan error, func()) {
+			peer, conn := transport.Pipe()
+			served := make(chan error, 1)
+			go func() { served <- s.ServeConn(ctx, conn) }()
+			for _, line := range []string{initLine, call} {
+				if err := errors.Join(peer.Write([]byte(line)), peer.Flush()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return served, func() { _ = peer.Close() }
+		},
+		"Serve": func(ctx context.Context, t *testing.T, s *mcp.Server) (<-chan error, func()) {
+			listener := &memoryListener{make(chan net.Conn), make(chan struct{})}
+			served := make(chan error, 1)
+			go func() { served <- s.Serve(ctx, listener) }()
+			peer, conn := net.Pipe()
+			listener.conns <- conn
+			go func() { _, _ = io.Copy(io.Discard, peer) }()
+			write(t, peer, initLine+"\n"+call+"\n")
+			return served, func() { _ = peer.Close() }
+		},
+		"websocket": func(ctx context.Context, t *testing.T, s *mcp.Server) (<-chan error, func()) {
+			served := make(chan error, 1)
+			h := websocket.Handler(s)
+			web := onWeb(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				h.ServeHTTP(w, r.WithContext(ctx))
+				served <- nil
+			}))
+			ws, _, err := raw.Dial(t.Context(), "ws://x", &raw.DialOptions{Subprotocols: []string{"mcp"}, HTTPClient: &http.Client{Transport: web}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, line := range []string{initLine, call} {
+				if err := ws.Write(t.Context(), raw.MessageText, []byte(line)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			go func() {
+				for err := error(nil); err == nil; {
+					_, _, err = ws.Read(context.Background())
+				}
+			}()
+			return served, func() { _ = ws.CloseNow() }
+		},
+	} {
+		for _, end := range []string{"Shutdown", "its context", "its client, and Shutdown"} {
+			t.Run(name+"/"+end, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					never := make(chan struct{})
+					s := fixture(t, nil)
+					s.MustAdd(mcp.Tool("stuck", func(*mcp.Frame, empty) (string, error) { <-never; return "", nil }))
+					ctx, cancel := context.WithCancel(context.Background())
+					defer cancel()
+					served, leave := serve(ctx, t, s)
+					defer leave()
+					synctest.Wait()
+					if strings.HasPrefix(end, "its client") {
+						leave()
+						time.Sleep(time.Minute)
+					}
+					begin := time.Now()
+					if end == "its context" {
+						cancel()
+					} else {
+						gone, stop := context.WithTimeout(context.Background(), time.Second)
+						defer stop()
+						if err := s.Shutdown(gone); err == nil && end == "Shutdown" {
+							t.Error("Shutdown has no error")
+						}
+					}
+					select {
+					case err := <-served:
+						if took := time.Since(begin); took > 15*time.Second || name != "websocket" && err == nil {
+							t.Errorf("%v after %v", err, took)
+						}
+					case <-time.After(time.Hour):
+						t.Error("it does not return")
+					}
+					close(never)
+					synctest.Wait()
+				})
+			})
+		}
+	}
+}
+
+// So do Shutdown and Drain at the end of their context: while a session begins, while a
+// client does not read its stream, and while an observer of the drain does not return.
+func TestShutdownStuckElsewhere(t *testing.T) {
+	initialize := func(s *mcp.Server, web *memoryWeb) (io.Writer, *bufio.Reader) {
+		conn := web.dial()
+		go func() {
+			_, _ = io.WriteString(conn, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: "+strconv.Itoa(len(initLine))+"\r\n\r\n"+initLine)
+		}()
+		return conn, bufio.NewReader(conn)
+	}
+	for name, tt := range map[string]struct {
+		opts func(never chan struct{}) *mcp.Options
+		do   func(t *testing.T, s *mcp.Server, never chan struct{})
+	}{
+		"OnSessionStart": {func(never chan struct{}) *mcp.Options {
+			return &mcp.Options{OnSessionStart: func(*mcp.Frame) error { <-never; return nil }}
+		}, func(t *testing.T, s *mcp.Server, _ chan struct{}) { initialize(s, onWeb(t, s.Handler())) }},
+		"OnSessionAttach": {func(never chan struct{}) *mcp.Options {
+			return &mcp.Options{OnSessionAttach: func(*mcp.Frame) error { <-never; return nil }}
+		}, func(t *testing.T, s *mcp.Server, _ chan struct{}) { initialize(s, onWeb(t, s.Handler())) }},
+		"a stream": {nil, func(t *testing.T, s *mcp.Server, _ chan struct{}) {
+			out, in := initialize(s, onWeb(t, s.Handler()))
+			res, err := http.ReadResponse(in, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.ReadAll(res.Body); err != nil {
+				t.Fatal(err)
+			}
+			write(t, out, "GET / HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nMcp-Session-Id: "+res.Header.Get("Mcp-Session-Id")+"\r\n\r\n")
+			synctest.Wait()
+			_ = s.NotifyAll("notifications/acme/row", map[string]any{"text": strings.Repeat("x", 1<<20)})
+		}},
+		"an observer": {nil, func(_ *testing.T, s *mcp.Server, never chan struct{}) {
+			s.Observe(mcp.Observer{Event: func(mcp.Event) { <-never }})
+		}},
+	} {
+		for end, stop := range map[string]func(s *mcp.Server, ctx context.Context) error{"Shutdown": (*mcp.Server).Shutdown, "Drain": (*mcp.Server).Drain} {
+			t.Run(name+"/"+end, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					never := make(chan struct{})
+					opts := &mcp.Options{}
+					if tt.opts != nil {
+						opts = tt.opts(never)
+					}
+					s := fixture(t, opts)
+					tt.do(t, s, never)
+					synctest.Wait()
+					ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+					defer cancel()
+					begin, ended := time.Now(), make(chan struct{})
+					go func() {
+						defer close(ended)
+						_ = stop(s, ctx)
+					}()
+					select {
+					case <-ended:
+						if took := time.Since(begin); took > 3*time.Second {
+							t.Errorf("it took %v", took)
+						}
+					case <-time.After(time.Hour):
+						t.Error("it does not return")
+					}
+					close(never)
+					<-ended
+					synctest.Wait()
+				})
 			})
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/talaria-go/mcp/client/internal/callback"
 	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/internal/attend"
+	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -84,13 +85,23 @@ var errClientClosed = errors.New("by Client.Close")
 // and is cancelled at the server, subscriptions end, a session is deleted, a
 // child process is given time to exit. It waits for the client's goroutines,
 // handlers included, for Options.CloseTimeout at most, and for a process that had to
-// be killed some seconds more. Calling it again does nothing.
+// be killed some seconds more. What has not returned then, such as a callback, is left
+// behind. Calling it again does nothing.
 func (c *Client) Close() error {
 	if !c.life.close() {
 		return nil
 	}
 	ctx, stop := context.WithTimeout(context.Background(), c.opts.CloseTimeout)
 	defer stop()
+	ended := make(chan error, 1)
+	if !inflight.Within(ctx, afterKill, func() { ended <- c.close(ctx) }) {
+		return &Error{Op: "close", kind: ErrTimeout, Err: errors.New("a callback or the transport does not return")}
+	}
+	return wrap("close", "", "", <-ended)
+}
+
+// close is the work of Close.
+func (c *Client) close(ctx context.Context) error {
 	c.life.sendNotes(ctx)
 	conn := c.life.conn.Swap(nil)
 	gone := &Error{kind: ErrClosed, Err: errClientClosed}
@@ -110,7 +121,7 @@ func (c *Client) Close() error {
 	if c.owned {
 		c.opts.Cache.dropOwner(c.owner)
 	}
-	return wrap("close", "", "", err)
+	return err
 }
 
 // State returns the state of the connection.

@@ -109,20 +109,10 @@ func (conn *connection) Fail(id protocol.ID, err error) {
 // RoundTripper, does not return in time, it is left behind.
 func (conn *connection) close(ctx context.Context) error {
 	ended := make(chan error, 1)
-	go func() { ended <- conn.link.Close(ctx) }()
-	select {
-	case err := <-ended:
-		return err
-	case <-ctx.Done():
-	}
-	timer := time.NewTimer(afterKill)
-	defer timer.Stop()
-	select {
-	case err := <-ended:
-		return err
-	case <-timer.C:
+	if !inflight.Within(ctx, afterKill, func() { ended <- conn.link.Close(ctx) }) {
 		return errors.New("the transport does not close")
 	}
+	return <-ended
 }
 
 // afterKill is how long closing may go on after its time is over: a process

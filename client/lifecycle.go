@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp/internal/attend"
+	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
@@ -98,15 +99,7 @@ func (l *lifecycle) sendNotes(ctx context.Context) {
 
 // waitFor waits for goroutines until ctx ends.
 func waitFor(ctx context.Context, goroutines *sync.WaitGroup) {
-	ended := make(chan struct{})
-	go func() {
-		goroutines.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-	case <-ctx.Done():
-	}
+	inflight.Within(ctx, 0, goroutines.Wait)
 }
 
 // current returns the connection. While the client reconnects it waits, up to

@@ -168,8 +168,9 @@ func (g *Group) checkName(s *server) error {
 	return nil
 }
 
-// Remove disconnects a server and waits until that is done. Calls to it that
-// are under way fail. Unknown names are client.ErrNotFound.
+// Remove disconnects a server and waits until that is done, as long as
+// client.Client.Close does. Calls to it that are under way fail. Unknown names are
+// client.ErrNotFound; the error is client.ErrTimeout if a callback does not return.
 func (g *Group) Remove(name string) error {
 	g.mu.Lock()
 	i := slices.IndexFunc(g.servers, func(s *server) bool { return s.name == name })
@@ -181,8 +182,7 @@ func (g *Group) Remove(name string) error {
 	g.servers = slices.Delete(g.servers, i, i+1)
 	g.mu.Unlock()
 	s.cancel()
-	<-s.ended
-	return nil
+	return reconnector.WaitClosed("remove server "+name, func() { <-s.ended }, &s.Reconnector)
 }
 
 // errNoServer is the cause where a name is asked for that was never added, or was
@@ -240,16 +240,20 @@ func (g *Group) Client(ctx context.Context, name string) (*client.Client, error)
 	return nil, &client.Error{Op: "find server " + name, Err: errNoServer}
 }
 
-// Close disconnects every server and waits for that. Calls under way fail with
-// client.ErrClosed. Calling it again does nothing.
+// Close disconnects every server and waits for that, as long as client.Client.Close
+// does. Calls under way fail with client.ErrClosed. The error is client.ErrTimeout if
+// a callback does not return. Calling it again does nothing.
 func (g *Group) Close() error {
 	g.mu.Lock()
 	g.closed = true
+	var all []*reconnector.Reconnector
+	for _, s := range g.servers {
+		all = append(all, &s.Reconnector)
+	}
 	g.servers = nil
 	g.mu.Unlock()
 	g.cancel()
-	g.tasks.Wait()
-	return nil
+	return reconnector.WaitClosed("close the group", g.tasks.Wait, all...)
 }
 
 // route returns the server that a name or URI belongs to, and its name there.

@@ -313,20 +313,25 @@ func (p *Pool) Warm(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// Close closes every connection and waits for the pool's goroutines. Calls
-// under way fail with client.ErrClosed. Calling it again does nothing.
+// Close closes every connection and waits for the pool's goroutines, as long as
+// client.Client.Close does. Calls under way fail with client.ErrClosed. The error is
+// client.ErrTimeout if a callback does not return. Calling it again does nothing.
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	p.closed = true
+	all := []*reconnector.Reconnector{{Options: p.client}} // of those that were removed, too
+	for _, m := range p.members {
+		all = append(all, &m.Reconnector)
+	}
 	p.members = nil
 	p.settle()
 	p.mu.Unlock()
 	p.cancel()
-	p.tasks.Wait()
+	err := reconnector.WaitClosed("close the pool", p.tasks.Wait, all...)
 	if p.cache != nil {
 		p.cache.Clear()
 	}
-	return nil
+	return err
 }
 
 // Stats returns what the connections of the pool did so far, in the order in

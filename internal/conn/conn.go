@@ -582,17 +582,24 @@ func (c *Conn) finish() error {
 	}
 }
 
-// wait waits for every goroutine of the connection, which must be closed. err
-// is what serve has returned; ErrStillRunning becomes nil, since nothing is
-// left behind any more. c may be nil.
-func (c *Conn) wait(err error) error {
-	if c != nil {
+// wait waits for every goroutine of the connection, which must be closed. After the end
+// of ctx, which is that of serve, or Manager.Abandon it waits no longer than
+// settleTime. err is what serve has returned; ErrStillRunning becomes nil if nothing
+// is left behind any more. c may be nil.
+func (c *Conn) wait(ctx context.Context, err error) error {
+	if c == nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.manager.abandoned, cancel)()
+	ended := inflight.Within(ctx, settleTime, func() {
 		<-c.readerDone
 		<-c.flushed
 		c.workers.Wait()
 		c.writes.waitIdle()
-	}
-	if errors.Is(err, ErrStillRunning) {
+	})
+	if ended && errors.Is(err, ErrStillRunning) {
 		return nil
 	}
 	return err
@@ -634,8 +641,8 @@ func (c *Conn) endInput(err error) (stop func()) {
 // may take after that.
 const settleTime = time.Second
 
-// ErrStillRunning is returned by ServeStdio when a call, or the writing of an
-// answer, goes on although its time is over. Its goroutine is left behind.
+// ErrStillRunning is returned by what serves a connection when a call, or the writing of
+// an answer, goes on although its time is over. Its goroutine is left behind.
 var ErrStillRunning = errors.New("mcp: something under way ignored its end and was left behind")
 
 // drain ends the connection once its calls have ended, as a shutdown does. It is

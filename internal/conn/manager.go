@@ -152,6 +152,9 @@ type Manager struct {
 	downOnce sync.Once
 	last     chan struct{} // closed when no tasks are left either that a client could ask for
 	lastOnce sync.Once
+
+	abandoned context.Context // ends with Abandon
+	abandon   context.CancelFunc
 }
 
 // ErrServerClosed is returned by what serves connections when it ends because
@@ -167,7 +170,8 @@ var errDrains = &protocol.Error{Code: protocol.CodeUnavailable, Message: "the se
 
 // NewManager returns a Manager without connections.
 func NewManager(c Config) *Manager {
-	return &Manager{Config: c, streamSet: streamSet{age: c.StreamAge, tell: func(e frame.Event) { c.Host.Dispatcher().Tell(e) }}, shares: share.New("connections", c.Max, c.MaxPerPrincipal, share.Half), down: make(chan struct{}), last: make(chan struct{})}
+	abandoned, abandon := context.WithCancel(context.Background())
+	return &Manager{Config: c, abandoned: abandoned, abandon: abandon, streamSet: streamSet{age: c.StreamAge, tell: func(e frame.Event) { c.Host.Dispatcher().Tell(e) }}, shares: share.New("connections", c.Max, c.MaxPerPrincipal, share.Half), down: make(chan struct{}), last: make(chan struct{})}
 }
 
 // Drain refuses streams from now on, makes connections of HTTP close after their
@@ -204,6 +208,10 @@ func (m *Manager) Shutdown() { m.downOnce.Do(func() { close(m.down) }) }
 // Finish ends the connections that Shutdown has left, once no task is under way
 // any more. It does not wait and may be called again.
 func (m *Manager) Finish() { m.lastOnce.Do(func() { close(m.last) }) }
+
+// Abandon is for a shutdown whose time is over: connections wait a second more for calls
+// that ignore their end. It does not wait and may be called again.
+func (m *Manager) Abandon() { m.abandon() }
 
 // IsDown reports whether Shutdown was called.
 func (m *Manager) IsDown() bool {
@@ -263,8 +271,8 @@ func (m *Manager) ServeStdio(ctx context.Context, c transport.Conn) error {
 }
 
 // ServeConn serves one client over c, closes c, and waits for every goroutine
-// that it has started. Closing c must end a Read and a Write that are under
-// way.
+// that it has started, after the end of ctx or Abandon no longer than settleTime.
+// Closing c must end a Read and a Write that are under way.
 func (m *Manager) ServeConn(ctx context.Context, c transport.Conn, via upcall.Transport) error {
 	return m.serveConn(ctx, c, options{via: via})
 }
@@ -274,7 +282,7 @@ func (m *Manager) serveConn(ctx context.Context, c transport.Conn, opts options)
 	c = guarded{c}
 	served, err := m.serve(ctx, c, opts)
 	closeErr := c.Close()
-	return errors.Join(served.wait(err), closeErr)
+	return errors.Join(served.wait(ctx, err), closeErr)
 }
 
 // ServeUpgrade serves one client over the WebSocket that upgrade makes of r. It
@@ -317,7 +325,7 @@ func (m *Manager) ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade f
 	default:
 		_ = c.Close() // it has ended already
 	}
-	m.logEnd(via, served.wait(err))
+	m.logEnd(via, served.wait(r.Context(), err))
 }
 
 // upgradeRefused tells, and writes to the log at level debug, why there was no

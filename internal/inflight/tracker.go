@@ -110,9 +110,10 @@ func (t *Tracker) Stop() {
 // goes on without it.
 const CancelGrace = 500 * time.Millisecond
 
-// Within calls fn, which may lead to users' code that does not return, and waits for it
-// until CancelGrace after the end of ctx. It reports whether fn has returned.
-func Within(ctx context.Context, fn func()) bool {
+// Within calls fn, which may lead to users' code that does not return, and waits until it
+// has returned, but no longer than grace after the end of ctx. It reports whether fn has
+// returned.
+func Within(ctx context.Context, grace time.Duration, fn func()) bool {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -123,7 +124,7 @@ func Within(ctx context.Context, fn func()) bool {
 		return true
 	case <-ctx.Done():
 	}
-	late := time.NewTimer(CancelGrace)
+	late := time.NewTimer(grace)
 	defer late.Stop()
 	select {
 	case <-done:

@@ -26,6 +26,7 @@ import (
 
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/internal/attend"
+	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/pause"
 )
 
@@ -194,6 +195,25 @@ func (r *Reconnector) set(c *client.Client, err error) {
 		close(r.tried) // by this goroutine alone
 	}
 }
+
+// WaitClosed calls wait, which waits for the end of Run of all these, and returns its
+// error when they have had the time that closing a Client takes. op is the
+// operation of the error.
+func WaitClosed(op string, wait func(), all ...*Reconnector) error {
+	var most time.Duration
+	for _, r := range all {
+		most = max(most, cmp.Or(r.Options.CloseTimeout, 10*time.Second))
+	}
+	ctx, stop := context.WithTimeout(context.Background(), most)
+	defer stop()
+	if !inflight.Within(ctx, afterClose, wait) {
+		return &client.Error{Op: op, Err: fmt.Errorf("%w: a callback or a transport does not return", client.ErrTimeout)}
+	}
+	return nil
+}
+
+// afterClose is how long Client.Close may take after Options.CloseTimeout, and a second.
+const afterClose = 7 * time.Second
 
 // watch returns when the connection is lost for good or ctx ends. In the last
 // case the error is nil.
