@@ -205,6 +205,7 @@ var refusalWays = []refusalWay{
 	{"Handler.open", "content type", mcp.Options{}, func(x *refusing) { x.post(pinged, "Content-Type: text/plain") }, "content_type", ""},
 	{"Handler.open", "accept", mcp.Options{}, func(x *refusing) { x.post(pinged, "Accept: image/png") }, "accept", ""},
 	{"Handler.get", "accept of a stream", mcp.Options{}, func(x *refusing) { x.do("GET", "/mcp", "", "Accept: application/json") }, "accept", ""},
+	{"Handler.get", "a browser", mcp.Options{}, func(x *refusing) { x.do("GET", "/mcp", "", "Accept: text/html") }, "accept", ""},
 	{"bodyReader.tooLarge", "a long body", mcp.Options{Limits: mcp.Limits{Message: 64}}, func(x *refusing) { x.post(strings.Repeat(" ", 100)) }, "too_long", ""},
 	{"unreadable", "a body that takes too long", mcp.Options{Timeouts: mcp.Timeouts{Read: 20 * time.Millisecond}}, func(x *refusing) {
 		c, err := net.Dial("tcp", strings.TrimPrefix(x.url, "http://"))

@@ -576,12 +576,11 @@ func (s *Server) serveStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	return s.connections.ServeStdio(ctx, transport.NewStream(in, out, s.opts.stream()))
 }
 
-// ServeConn serves one client over conn, as ServeStdio does, and closes conn.
-// When conn says that the client has left (transport.ErrPeerGone), it cancels
-// what is under way and returns nil. It returns when every goroutine that it
-// started has ended, or with an error some seconds after ctx has ended or Shutdown has
-// given up, whatever a call does. Package transport says how to write a Conn, and
-// transport/transporttest checks it.
+// ServeConn serves one client over conn, as ServeStdio does, and closes conn. When conn says
+// that the client has left (transport.ErrPeerGone), it cancels what is under way and returns
+// nil. It returns when every goroutine that it started has ended, or with an error some
+// seconds after ctx has ended or Shutdown has given up, whatever a call does. Package
+// transport says how to write a Conn, and transport/transporttest checks it.
 func (s *Server) ServeConn(ctx context.Context, conn transport.Conn) error {
 	if conn == nil {
 		return errors.New("mcp: ServeConn: the conn is nil")
@@ -595,12 +594,10 @@ func (s *Server) ServeConn(ctx context.Context, conn transport.Conn) error {
 // authentication and no encryption: the permissions of a Unix socket, or a TLS
 // listener, are the caller's.
 //
-// It serves until ctx ends, whose cause it returns, Shutdown is called, for
-// which it returns ErrServerClosed, or the listener fails. It closes the
-// listener and returns when every connection has ended and every goroutine
-// that it started has returned, or some seconds after ctx has ended or Shutdown has
-// given up, whatever a call does. Connections beyond Limits.Connections are
-// told so and closed.
+// It serves until ctx ends, whose cause it returns, Shutdown is called, for which it returns
+// ErrServerClosed, or the listener fails. It closes the listener and returns as ServeConn
+// does, when every connection has ended. Connections beyond Limits.Connections get an error
+// and are closed.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	if listener == nil {
 		return errors.New("mcp: Serve: the listener is nil")
@@ -661,14 +658,13 @@ func (s *Server) drains() {
 // streams end, connections end when their calls have, running calls may finish
 // until ctx ends and are then cancelled. Requests about tasks are served, and
 // connections that may bring some stay, until the tasks have ended and their
-// clients know how, or have not asked for an interval and a second. It returns when every call has
-// returned, or ctx's error if some had to be cancelled. After the end of ctx each step of
-// the shutdown has half a second, and what does not return is left behind: a call,
-// Options.OnSessionEnd, an observer, the Store. Sessions end, also those with such a call, with
-// ErrServerClosed for Options.OnSessionEnd; with Options.Store, those of
-// HTTP live on at the other replicas, to which their clients come back: streams
-// end 2,000 a second, each with a time to come back within five seconds. Call it before
-// http.Server.Shutdown, which waits for streams.
+// clients know how, or have not asked for an interval and a second. It returns when every
+// call has returned, or ctx's error if some had to be cancelled. After the end of ctx each
+// step has half a second; a call, an observer, Options.OnSessionEnd or a Store that does
+// not return is left behind. Sessions end, also those with such a call, with ErrServerClosed
+// for OnSessionEnd; with Options.Store, those of HTTP live on at the other replicas, to
+// which their clients come back: streams end 2,000 a second, each with a time to come back
+// within five seconds. Call it before http.Server.Shutdown, which waits for streams.
 func (s *Server) Shutdown(ctx context.Context) error {
 	returned := inflight.Within(ctx, inflight.CancelGrace, func() {
 		s.drains()

@@ -143,9 +143,13 @@ var waits = []struct {
 			t.Fatal(res, err)
 		}
 		body := bufio.NewReader(res.Body)
-		for line := "id"; line != "\n"; { // the first event, which has no data
-			if line, err = body.ReadString('\n'); err != nil {
+		for ends := 0; ends < 2; { // a comment, and the first event, which has no data
+			line, err := body.ReadString('\n')
+			if err != nil {
 				t.Fatal(err)
+			}
+			if line == "\n" {
+				ends++
 			}
 		}
 		<-web.closed
