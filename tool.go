@@ -114,12 +114,15 @@ func hint(change func(*protocol.ToolAnnotations)) ToolOption {
 // false.
 func boolean(b bool) *bool { return &b }
 
-// Strict turns coercion off for a tool: the string "5" is then no integer.
+// Strict turns coercion off for a tool: the string "5" is then no integer. With
+// InputSchema it also leaves out defaults.
 func Strict() ToolOption { return tools(func(set *toolSettings) { set.strict = true }) }
 
 // InputSchema gives a tool's schema in JSON, in place of the one from its
-// argument type; arguments are checked against it, and then decoded with
-// encoding/json. Use it with json.RawMessage or a map as argument type, for
+// argument type. As with a type, absent members get their defaults, and what
+// models are known to send is read as what it means, unless Strict leaves
+// arguments as they are. Then they are checked against the schema and decoded
+// with encoding/json. Use it with json.RawMessage or a map as argument type, for
 // tools whose schema comes from elsewhere. Its root has "type": "object"; it is
 // of draft 2020-12 unless its $schema names another. One that is not valid, in
 // an unknown dialect, or refers to what lies elsewhere is an error of Server.Add.
@@ -296,17 +299,20 @@ func errorResult(text string) *protocol.CallToolResult {
 }
 
 // input decodes and checks arguments, by a plan or, if the user brought a
-// schema, by that. One of the two is set. It does not change and is used by many
-// calls at once.
+// schema, by that. One of the two is set, and fit if the arguments are first made
+// to fit the schema. It does not change and is used by many calls at once.
 type input struct {
 	plan *schema.Plan
 	raw  *raw.Schema
+	fit  *raw.Fitter
 }
 
 // compileInput returns what decodes the arguments, and their schema for the
 // definition of the tool. The root of a user's schema must say that it is of an
 // object, which the specification demands of every tool.
 func (t *tool) compileInput(c *compiler) (in input, definition json.RawMessage, err error) {
+	opts := c.schemaOptions()
+	opts.Strict = opts.Strict || t.settings.strict
 	if t.settings.inputSchema != nil {
 		in.raw, err = raw.Compile(t.settings.inputSchema)
 		if err != nil {
@@ -320,10 +326,15 @@ func (t *tool) compileInput(c *compiler) (in input, definition json.RawMessage, 
 			end := len(definition) - 1
 			definition = slices.Concat(definition[:end], []byte(`,"properties":{}}`))
 		}
+		if !opts.Strict {
+			var bad []schema.Issue
+			in.fit, bad = raw.NewFitter(in.raw)
+			for _, is := range bad {
+				c.notes = append(c.notes, note{fmt.Sprintf("tool %q", t.name), fmt.Sprintf("InputSchema: %s is not filled in: it %s", is.Path, is.Message)})
+			}
+		}
 		return in, definition, nil
 	}
-	opts := c.schemaOptions()
-	opts.Strict = opts.Strict || t.settings.strict
 	opts.Output = false
 	if in.plan, err = schema.Compile(t.in, &opts); err != nil {
 		return in, nil, err
@@ -355,6 +366,10 @@ func (in input) decode(ctx context.Context, args []byte, dst any) error {
 	switch {
 	case in.plan != nil:
 		err = in.plan.Decode(ctx, args, dst)
+	case in.fit != nil:
+		if args, err = in.fit.Fit(args); err == nil {
+			err = jsonx.Unmarshal(args, dst)
+		}
 	default:
 		if err = in.raw.Check(args); err == nil {
 			err = jsonx.Unmarshal(args, dst)

@@ -2,12 +2,16 @@ package mcp_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/schema"
 )
 
 // The schema of arguments has properties at its root, whatever it is made from.
@@ -199,6 +203,51 @@ func TestURIsThatClientsChange(t *testing.T) {
 		err := bare(mcp.Options{}).Add(mcp.Template(uri, readOne))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("template %q: %v, want %s", uri, err, want)
+		}
+	}
+}
+
+// A tool with a schema of its own gets arguments as a typed tool does: with defaults, and
+// read as what they mean. Strict leaves them as they are.
+func TestInputSchemaForgives(t *testing.T) {
+	const own = `{"type":"object","properties":{"n":{"type":"integer"},"limit":{"type":"integer","default":10},
+		"tags":{"type":"array","items":{"type":"string"}},"bad":{"type":"integer","default":"x"}},"required":["n"]}`
+	type typed struct {
+		N     int      `json:"n"`
+		Limit int      `json:"limit"`
+		Tags  []string `json:"tags"`
+	}
+	text := func(_ *mcp.Frame, in json.RawMessage) (string, error) { return string(in), nil }
+	fields := func(_ *mcp.Frame, in typed) (string, error) { return fmt.Sprint(in.N, in.Limit, in.Tags), nil }
+	var log logText
+	logger := zerolog.New(&log)
+	schemaOf := mcp.InputSchema(json.RawMessage(own))
+	s := mcp.NewServer(mcp.Info{Name: "own", Version: "1"}, &mcp.Options{Logger: &logger})
+	s.MustAdd(mcp.Tool("raw", text, schemaOf), mcp.Tool("typed", fields, schemaOf), mcp.Tool("strict", text, schemaOf, mcp.Strict()))
+	if got := log.String(); strings.Count(got, "/properties/bad/default") != 2 || !strings.Contains(got, "must be an integer") {
+		t.Errorf("the log says %s", got)
+	}
+	all := bare(mcp.Options{Schema: &schema.Options{Strict: true}})
+	all.MustAdd(mcp.Tool("strict", text, schemaOf))
+	for _, tt := range []struct{ tool, arguments, want string }{
+		{"raw", `{"n":"7"}`, `{"limit":10,"n":7}`},
+		{"raw", `{"n":7.0,"limit":null,"tags":"a"}`, `{"limit":10,"n":7,"tags":["a"]}`},
+		{"raw", `{"n":7,"limit":1}`, `{"n":7,"limit":1}`},
+		{"raw", `{"n":"seven"}`, "/n: must be an integer"},
+		{"raw", `{}`, "/n: is required"},
+		{"typed", `{"n":"7","tags":"[\"a\",\"b\"]"}`, `7 10 [a b]`},
+		{"typed", `{"n":7e0}`, `7 10 []`},
+		{"strict", `{"n":7}`, `{"n":7}`},
+		{"strict", `{"n":"7"}`, "/n: must be an integer"},
+	} {
+		check := func(t *testing.T, rev protocol.Revision, c *mcptest.Client) {
+			if got := c.Call(tt.tool, json.RawMessage(tt.arguments)).Text(); got != tt.want && (tt.want[0] != '/' || !strings.Contains(got, tt.want)) {
+				t.Errorf("%s %s: got %s, want %s", tt.tool, tt.arguments, got, tt.want)
+			}
+		}
+		inEach(t, s, check)
+		if tt.tool == "strict" {
+			inEach(t, all, check)
 		}
 	}
 }

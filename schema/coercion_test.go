@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/schema/civil"
+	"github.com/talaria-go/mcp/schema/raw"
 )
 
 // everyCoercion has a member for each row of the list of coercions.
@@ -133,6 +134,47 @@ func TestCoercions(t *testing.T) {
 			coerced, err = strictPlan.report(doc, &strict)
 			if takes := row.want != "" && row.coerced == ""; (err == nil) != takes || len(coerced) != 0 {
 				t.Errorf("strict: error is %v, coerced %q", err, coerced)
+			}
+		})
+	}
+}
+
+// TestCoercionsOfSchemas checks that a schema as text forgives what the type forgives.
+func TestCoercionsOfSchemas(t *testing.T) {
+	strictPlan := compile[everyCoercion](t, &Options{Strict: true})
+	s, err := raw.Compile(strictPlan.JSON())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fitter, bad := raw.NewFitter(s)
+	if len(bad) > 0 {
+		t.Fatal(bad)
+	}
+	for _, row := range coercionRows {
+		if row.member == "limit" {
+			continue // validate:"omitempty", which no schema says
+		}
+		t.Run(row.name, func(t *testing.T) {
+			doc, err := fitter.Fit([]byte(`{"` + row.member + `":` + row.value + `}`))
+			if (err == nil) != (row.want != "") {
+				t.Fatalf("error is %v, want %q", err, row.want)
+			}
+			if row.want == "" {
+				return
+			}
+			var in everyCoercion
+			if err := strictPlan.Decode(t.Context(), doc, &in); err != nil {
+				t.Fatalf("the type refuses %s: %v", doc, err)
+			}
+			if row.want == "absent" {
+				if !reflect.ValueOf(in).IsZero() {
+					t.Errorf("decoded %+v, want nothing", in)
+				}
+				return
+			}
+			i := slices.IndexFunc(strictPlan.root.object.fields, func(f field) bool { return f.name == row.member })
+			if text, err := json.Marshal(reflect.ValueOf(in).Field(i).Interface()); err != nil || string(text) != row.want {
+				t.Errorf("decoded %s, %v, want %s", text, err, row.want)
 			}
 		})
 	}

@@ -89,18 +89,20 @@ type compiler struct {
 	// unevaluatedProperties. Only then do validations record what has been
 	// evaluated.
 	tracks   bool
-	patterns int // how large they are, together
+	patterns int     // how large they are, together
+	defaults []*node // that have the keyword
 }
 
 // compile prepares a decoded schema. Its draft is 2020-12 unless it names
-// another one in $schema. The returned tree does not change any more.
-func compile(doc any) (*node, error) {
+// another one in $schema. The returned tree does not change any more;
+// defaults are the nodes in it that have a default.
+func compile(doc any) (root *node, defaults []*node, err error) {
 	c := &compiler{doc: doc, resources: map[string]*resource{}, scopes: map[string]*resource{},
 		indexed: map[string]bool{}, nodes: map[string]*node{}}
-	root := &resource{uri: base, value: doc, draft: draft2020}
-	c.resources[base], c.scopes[""] = root, root
-	if err := c.index(doc, "", root); err != nil {
-		return nil, err
+	top := &resource{uri: base, value: doc, draft: draft2020}
+	c.resources[base], c.scopes[""] = top, top
+	if err := c.index(doc, "", top); err != nil {
+		return nil, nil, err
 	}
 	n := c.node("")
 	// Anchors that $dynamicRef may find have to be compiled, too.
@@ -117,13 +119,14 @@ func compile(doc any) (*node, error) {
 		next := c.later[0]
 		c.later = c.later[1:]
 		if err := c.fill(next); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	for _, n := range c.nodes {
 		n.tracks = c.tracks
 	}
-	return n, nil
+	slices.SortFunc(c.defaults, func(a, b *node) int { return strings.Compare(a.at, b.at) })
+	return n, c.defaults, nil
 }
 
 // wrong returns an error about the schema, with the JSON Pointer of the place
@@ -526,6 +529,8 @@ func (c *compiler) keyword(n *node, name string, object map[string]any) error {
 		}
 		_, dynamic := target.resource.dynamic[""]
 		n.refs = append(n.refs, reference{to: target, dynamic: dynamic})
+	case "default":
+		n.fallback, c.defaults = value, append(c.defaults, n)
 	case "type":
 		list, ok := value.([]any)
 		if !ok {

@@ -164,7 +164,7 @@ func FuzzValidate(f *testing.F) {
 		if err != nil {
 			return
 		}
-		root, err := compile(sv)
+		root, _, err := compile(sv)
 		if err != nil {
 			return
 		}

@@ -86,7 +86,7 @@ var keywords = []keyword{
 	{"$ref", aString, draft4, 0}, {"$anchor", aString, draft2019, 0},
 	{"$dynamicRef", aString, draft2020, 0}, {"$dynamicAnchor", aString, draft2020, 0},
 	{"$recursiveRef", aString, draft2019, draft2019}, {"$recursiveAnchor", aBoolean, draft2019, draft2019},
-	{"$comment", aString, draft7, 0}, {"title", aString, draft4, 0}, {"description", aString, draft4, 0},
+	{"$comment", aString, draft7, 0}, {"title", aString, draft4, 0}, {"description", aString, draft4, 0}, {"default", anything, draft4, 0},
 	{"$defs", schemaMap, draft2019, 0}, {"definitions", schemaMap, draft4, 0},
 	{"type", typeNames, draft4, 0}, {"enum", aList, draft4, 0}, {"const", anything, draft6, 0},
 	{"multipleOf", aPositive, draft4, 0}, {"maximum", aNumber, draft4, 0}, {"minimum", aNumber, draft4, 0},

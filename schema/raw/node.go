@@ -82,6 +82,8 @@ type node struct {
 	condition, then, otherwise *node
 
 	unevaluatedItems, unevaluatedProperties *node
+
+	fallback any // the keyword default, for a Fitter
 }
 
 type (

@@ -21,8 +21,9 @@ import (
 // Schema is a JSON Schema that arrived as text. It checks documents but does
 // not decode them. A Schema does not change and is safe for concurrent use.
 type Schema struct {
-	text json.RawMessage
-	root *node
+	text     json.RawMessage
+	root     *node
+	defaults []*node // that have a default
 }
 
 // maxDepth is how deeply a schema may be nested. That is twice the depth of
@@ -53,7 +54,7 @@ func Compile(text []byte) (*Schema, error) {
 	if issues := unwieldy(doc, nil, nil); len(issues) > 0 {
 		return nil, fmt.Errorf("schema: %s", issues[0].line())
 	}
-	root, err := compile(doc)
+	root, defaults, err := compile(doc)
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
@@ -61,7 +62,7 @@ func Compile(text []byte) (*Schema, error) {
 	if err := json.Compact(&b, text); err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
-	return &Schema{text: b.Bytes(), root: root}, nil
+	return &Schema{text: b.Bytes(), root: root, defaults: defaults}, nil
 }
 
 // rawDocument decodes JSON and keeps numbers as they are written.
@@ -85,26 +86,34 @@ func (s *Schema) JSON() json.RawMessage { return s.text }
 // Check reports whether data is a valid document. It returns nil or an *Error;
 // text that is not JSON gives an issue too.
 func (s *Schema) Check(data []byte) error {
+	doc, err := document(data)
+	if err != nil {
+		return err
+	}
+	if issues := s.issues(doc); len(issues) > 0 {
+		return &Error{Issues: issues}
+	}
+	return nil
+}
+
+// document reads a document for a check. The error is an *Error.
+func document(data []byte) (any, error) {
 	scan := jsonx.Scanner{Buf: data}
 	_, err := scan.Skip()
 	if err == nil {
 		err = scan.End()
 	}
+	var doc any
+	if err == nil {
+		doc, err = rawDocument(data)
+	}
 	if err != nil {
-		return &Error{Issues: []Issue{Issue(wording.Syntax(err, nil, false))}}
+		return nil, &Error{Issues: []Issue{Issue(wording.Syntax(err, nil, false))}}
 	}
-	doc, err := rawDocument(data)
-	if err != nil {
-		return &Error{Issues: []Issue{Issue(wording.Syntax(err, nil, false))}}
+	if issues := unwieldy(doc, nil, nil); len(issues) > 0 {
+		return nil, &Error{Issues: issues}
 	}
-	issues := unwieldy(doc, nil, nil)
-	if len(issues) == 0 {
-		issues = s.issues(doc)
-	}
-	if len(issues) > 0 {
-		return &Error{Issues: issues}
-	}
-	return nil
+	return doc, nil
 }
 
 // issues returns what is wrong with a decoded document, in the order of the
