@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"errors"
@@ -168,7 +169,7 @@ func (c *compiler) typeNode(t reflect.Type, noRules bool) *node {
 			fmt.Sprintf("give it a method JSONSchema() *jsonschema.Schema, or MCPSchema with the same result, on %s or *%s; for a type of another module put schema.Declare[%s](…) into schema.Options.Types, which a server takes by mcp.Options.Schema", t, t, t))
 		return n
 	}
-	if t.Kind() != reflect.Interface && (implements(t, typeTextUnmarshaler) || c.opts.Output && implements(t, typeTextMarshaler)) {
+	if t.Kind() != reflect.Interface && c.hasText(t) {
 		n.kind, n.name = nodeText, "string"
 		c.enumMethod(n)
 		return n
@@ -176,6 +177,14 @@ func (c *compiler) typeNode(t reflect.Type, noRules bool) *node {
 	c.plainType(n, noRules)
 	c.enumMethod(n)
 	return n
+}
+
+// hasText reports whether values of t travel as text by methods of their own.
+func (c *compiler) hasText(t reflect.Type) bool {
+	if c.opts.Output {
+		return implements(t, typeTextMarshaler)
+	}
+	return implements(t, typeTextUnmarshaler)
 }
 
 // plainType fills the node of a type that travels as its Go kind says. It
@@ -288,7 +297,7 @@ func (c *compiler) keyNode(t reflect.Type) *node {
 	}
 	hook := n.own
 	switch k := t.Kind(); {
-	case implements(t, typeTextUnmarshaler) || c.opts.Output && implements(t, typeTextMarshaler):
+	case c.hasText(t):
 		if hook != nil || !c.builtin(n) || n.kind != nodeTime && n.kind != nodeText {
 			*n = node{typ: t, kind: nodeText}
 		}
@@ -486,13 +495,12 @@ func (c *compiler) hooked(n *node) bool {
 }
 
 // enumMethod limits a type that has a method Enum() []T to the values it
-// returns. Only types that travel as text, a number or a boolean can have one,
-// because values are compared with ==. The method is called once, on the zero
-// value; an empty list and equal values are problems.
+// returns. Only types that travel as text, a number or a boolean can have one. The
+// values of a type with a text form are listed by their text. The method is called
+// once, on the zero value; an empty list and equal values are problems.
 func (c *compiler) enumMethod(n *node) {
-	switch {
-	case n.kind == nodeString, n.kind == nodeInt, n.kind == nodeUint, n.kind == nodeFloat, n.kind == nodeBool:
-	case n.kind == nodeText && n.typ.Kind() == reflect.String:
+	switch n.kind {
+	case nodeString, nodeInt, nodeUint, nodeFloat, nodeBool, nodeText:
 	default:
 		return
 	}
@@ -509,6 +517,13 @@ func (c *compiler) enumMethod(n *node) {
 	seen := map[any]bool{}
 	for i := range values {
 		values[i] = list.Index(i)
+		if n.kind == nodeText {
+			text, ok := enumText(c, n, values[i])
+			if !ok {
+				return
+			}
+			values[i] = reflect.ValueOf(text)
+		}
 		seen[rules.PlainValue(values[i])] = true
 	}
 	if len(values) == 0 || len(seen) != len(values) {
@@ -516,6 +531,53 @@ func (c *compiler) enumMethod(n *node) {
 		return
 	}
 	n.checks = append(n.checks, rules.SetCheck("Enum", "enum", values))
+}
+
+// enumText returns the text of a value that Enum lists. In arguments, that text must
+// be read as the same value again. ok is false after a problem has been reported.
+func enumText(c *compiler, n *node, v reflect.Value) (text string, ok bool) {
+	wrong := func(msg, fix string) (string, bool) {
+		c.report("", fmt.Sprintf("method Enum of %s lists a value %s", n.typ, msg), fix)
+		return "", false
+	}
+	m, has := v.Addr().Interface().(encoding.TextMarshaler)
+	switch {
+	case v.Kind() == reflect.String && (!has || c.opts.Output && n.isKey): // as encoding/json writes keys
+		text = v.String()
+	case !has:
+		return wrong("whose text is unknown", fmt.Sprintf("give %s a method MarshalText", n.typ))
+	default:
+		var b []byte
+		var err error
+		fault := guard(func() { b, err = m.MarshalText() })
+		if err = cmp.Or(fault, err); err != nil {
+			return wrong(fmt.Sprintf("without a text: %v", err), "")
+		}
+		text = string(b)
+	}
+	if c.opts.Output {
+		return text, true
+	}
+	switch back, err := unmarshalText(n, text); {
+	case err != nil:
+		return wrong(fmt.Sprintf("with the text %q, which UnmarshalText refuses: %v", text, err), "")
+	case !reflect.DeepEqual(back.Interface(), v.Interface()):
+		return wrong(fmt.Sprintf("with the text %q, which UnmarshalText reads as another value", text), "")
+	}
+	return text, true
+}
+
+// unmarshalText returns the value of n's type that has a text, inside the guard.
+func unmarshalText(n *node, text string) (v reflect.Value, err error) {
+	v = reflect.New(n.typ)
+	u, ok := v.Interface().(encoding.TextUnmarshaler)
+	if !ok {
+		return v.Elem(), nil // a result type that can only be written
+	}
+	if fault := guard(func() { err = u.UnmarshalText([]byte(text)) }); fault != nil {
+		err = fault
+	}
+	return v.Elem(), err
 }
 
 // extender returns the JSONSchemaExtend method of a type, bound to its zero

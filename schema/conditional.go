@@ -53,6 +53,9 @@ type test struct {
 	// presence.
 	equals bool
 	value  reflect.Value
+	// text is the JSON text of value if listed is set: its type has a text form.
+	text   string
+	listed bool
 	// fromZero is set if the test also holds when the member is absent, because
 	// its default, or its zero value, is the value.
 	fromZero bool
@@ -154,14 +157,23 @@ func compileEquality(c *compiler, sh *shape, at int, r tags.Rule, text string) (
 	if n.kind == nodeInvalid {
 		return t, false
 	}
+	listed := n.kind == nodeText && hasCode(n, "enum") && basic(n.typ) // each value has one text
 	v := reflect.New(n.typ).Elem()
 	switch n.kind {
 	case nodeString, nodeInt, nodeUint, nodeFloat, nodeBool:
 	default:
+		if listed {
+			break
+		}
 		c.report(tag, fmt.Sprintf("%s is %s, which cannot be compared with a text", f.goName, n.typ), "use a string, number or boolean, or required_with")
 		return t, false
 	}
-	if n.quoted || !setText(v, n, text) {
+	ok := !n.quoted && setText(v, n, text)
+	if listed {
+		v, _ = unmarshalText(n, text)
+		t.text, t.listed, ok = text, true, passesText(n, text)
+	}
+	if !ok {
 		fix := "write a value of that type"
 		if n.kind == nodeBool {
 			fix = "write true or false"
@@ -175,7 +187,7 @@ func compileEquality(c *compiler, sh *shape, at int, r tags.Rule, text string) (
 	}
 	if n.note.hasDefault && !c.opts.Output {
 		raw, _ := n.note.def.(json.RawMessage)
-		t.fromZero = string(raw) == string(wording.AppendJSON(nil, rules.PlainValue(v)))
+		t.fromZero = string(raw) == string(wording.AppendJSON(nil, t.constant()))
 	}
 	return t, true
 }
@@ -189,9 +201,9 @@ func (k *conditional) sentence(sh *shape) string {
 		f := &sh.fields[t.field]
 		switch {
 		case t.equals && k.negate:
-			parts = append(parts, f.name+" is "+string(wording.AppendJSON(nil, rules.PlainValue(t.value))))
+			parts = append(parts, f.name+" is "+string(wording.AppendJSON(nil, t.constant())))
 		case t.equals:
-			parts = append(parts, f.name+" is "+string(wording.AppendJSON(nil, rules.PlainValue(t.value))))
+			parts = append(parts, f.name+" is "+string(wording.AppendJSON(nil, t.constant())))
 		case k.negate:
 			parts = append(parts, f.name+" is absent")
 		default:
@@ -373,17 +385,20 @@ func (t *test) emit(sh *shape) *jsonschema.Schema {
 	if !t.equals {
 		return f.emitPresent()
 	}
-	s := withProperty(f.name, &jsonschema.Schema{Const: constant(t.value)})
+	s := withProperty(f.name, &jsonschema.Schema{Const: t.constant()})
 	if !t.fromZero {
 		s.Required = []string{f.name}
 	}
 	return s
 }
 
-// constant returns a value in the form that const needs. Integers become
+// constant returns the value in the form that const needs. Integers become
 // json.Number, so that no encoder turns them into floats.
-func constant(v reflect.Value) any {
-	switch x := rules.PlainValue(v).(type) {
+func (t *test) constant() any {
+	if t.listed {
+		return t.text
+	}
+	switch x := rules.PlainValue(t.value).(type) {
 	case int64:
 		return json.Number(strconv.FormatInt(x, 10))
 	case uint64:
@@ -392,6 +407,9 @@ func constant(v reflect.Value) any {
 		return x
 	}
 }
+
+// basic reports whether values of t are numbers, booleans or strings in Go.
+func basic(t reflect.Type) bool { return t.Kind() <= reflect.Float64 || t.Kind() == reflect.String }
 
 // consequence writes what the rule demands: P(f), or its negation. The negation
 // of P(f) still permits null and "" where the member accepts them.

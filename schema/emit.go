@@ -12,7 +12,9 @@ import (
 
 	"github.com/talaria-go/mcp/schema/internal/lexical"
 	"github.com/talaria-go/mcp/schema/internal/regex"
+	"github.com/talaria-go/mcp/schema/internal/rules"
 	"github.com/talaria-go/mcp/schema/internal/schemadoc"
+	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
 // emitter writes the JSON Schema of nodes. It only reads the nodes, and each
@@ -324,6 +326,9 @@ func (e *emitter) finish(n *node, s *jsonschema.Schema) *jsonschema.Schema {
 	for _, k := range n.checks {
 		if k.Emit != nil && !n.quoted {
 			k.Emit(limits)
+		} else if texts := quotedTexts(n, &k); texts != nil {
+			schemadoc.AddEnum(limits, texts)
+			continue
 		}
 		if k.Note != "" && k.Bound != nil {
 			notes = append(notes, "Must be "+n.wanted(&k)+".") // both ends in one sentence
@@ -349,6 +354,23 @@ func (e *emitter) finish(n *node, s *jsonschema.Schema) *jsonschema.Schema {
 	}
 	e.annotate(n, s, notes)
 	return s
+}
+
+// quotedTexts returns the values that a check lists as the texts of a node that travels
+// inside a string, nil if it lists none or they have several texts.
+func quotedTexts(n *node, k *rules.Check) (texts []any) {
+	if k.Emit == nil || n.kind != nodeInt && n.kind != nodeUint && n.kind != nodeBool {
+		return nil
+	}
+	s := &jsonschema.Schema{}
+	k.Emit(s)
+	if s.Const != nil {
+		s.Enum = append(s.Enum, s.Const)
+	}
+	for _, v := range s.Enum {
+		texts = append(texts, string(wording.AppendJSON(nil, v)))
+	}
+	return texts
 }
 
 // zeroJSON returns the JSON of the zero value that an element with omitempty

@@ -183,7 +183,7 @@ func (n *node) target() rules.Target {
 	case nodeAny, nodeUnion, nodeRaw:
 		t.Kind = rules.KindAny
 	case nodeText:
-		t.Kind = rules.KindOpaque
+		t.Kind, t.Text = rules.KindOpaque, true
 		if n.typ.Kind() == reflect.String {
 			t.Kind = rules.KindText
 		}

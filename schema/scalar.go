@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"encoding"
 	"encoding/base64"
 	"encoding/json"
@@ -561,8 +562,13 @@ func (d *decoder) unmarshal(n *node, p slot, b []byte) {
 		return
 	}
 	if len(n.checks) > 0 && !passesText(n, string(b)) {
-		d.failText(n, string(b))
-		return
+		trimmed := bytes.TrimSpace(b)
+		if len(trimmed) == len(b) || !d.coerces(n) || !hasCode(n, "enum") || !passesText(n, string(trimmed)) {
+			d.failText(n, string(b))
+			return
+		}
+		b = trimmed
+		d.coerce()
 	}
 	u, ok := p.value(n.typ).Addr().Interface().(encoding.TextUnmarshaler)
 	if !ok {

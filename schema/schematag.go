@@ -421,7 +421,9 @@ func addValueSet(c *compiler, n *node, code string, texts []string) {
 	for _, text := range texts {
 		tag := `jsonschema:"` + code + "=" + text + `"`
 		v := reflect.New(n.typ).Elem()
-		if !setText(v, n, text) {
+		if n.kind == nodeText {
+			v = reflect.ValueOf(text)
+		} else if !setText(v, n, text) {
 			c.report(tag, fmt.Sprintf("%q is not a value of %s", text, n.typ), "write "+code+"= with a value of the field's type")
 			return
 		}
@@ -434,7 +436,7 @@ func addValueSet(c *compiler, n *node, code string, texts []string) {
 		values = append(values, v)
 	}
 	k := rules.SetCheck(code+"="+strings.Join(texts, ","), code, values)
-	if code == "enum" && c.sameEnum(n, k) {
+	if !listsTexts(c, n, k) || code == "enum" && c.sameEnum(n, k) {
 		return
 	}
 	n.checks = append(n.checks, k)

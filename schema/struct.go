@@ -281,7 +281,7 @@ func (c *compiler) ruleSet(n *node, tr *tags.Rules, more []tags.Rule) {
 			continue
 		}
 		for _, k := range ks {
-			if k.Code == "enum" && c.sameEnum(n, k) {
+			if k.Code == "enum" && (!listsTexts(c, n, k) || c.sameEnum(n, k)) {
 				continue
 			}
 			n.checks = append(n.checks, k)
@@ -360,6 +360,27 @@ func (c *compiler) sameEnum(n *node, k rules.Check) bool {
 		return true
 	}
 	return false
+}
+
+// listsTexts reports whether the type of n reads every text that a check lists. A text
+// that it refuses is a problem, which has been reported then.
+func listsTexts(c *compiler, n *node, k rules.Check) bool {
+	if n.kind != nodeText {
+		return true
+	}
+	s := &jsonschema.Schema{}
+	k.Emit(s)
+	for _, v := range append(s.Enum, s.Const) {
+		text, ok := v.(string)
+		if !ok {
+			continue
+		}
+		if _, err := unmarshalText(n, text); err != nil {
+			c.report(k.Tag, fmt.Sprintf("%q is not a value of %s: %v", text, n.typ, err), "write the text of a value")
+			return false
+		}
+	}
+	return true
 }
 
 // relations compiles the rules among the members of a struct. fieldTags has the

@@ -73,6 +73,7 @@ type Target struct {
 	// travels as an integer, and 0 for every other value.
 	IntegerUnit int64
 	Iso         bool // a Duration that travels in ISO 8601 form
+	Text        bool // travels as text by methods of its own
 }
 
 // CompileFunc turns a rule into checks on the values of a target. No checks and

@@ -123,6 +123,9 @@ func Compile(r tags.Rule, t Target) ([]Check, *tags.Problem) {
 	if !ok {
 		return nil, unknownRule(r, t)
 	}
+	if t.Text && t.Kind == KindOpaque && (strings.HasPrefix(r.Name, "oneof") || strings.HasPrefix(r.Name, "noneof")) {
+		t.Kind = KindText // a list of texts
+	}
 	if !def.Kinds.Has(t.Kind) {
 		return nil, wrongKind(r, def, t)
 	}
