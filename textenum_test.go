@@ -43,7 +43,9 @@ func TestEnumsByText(t *testing.T) {
 	say := func(_ *mcp.Frame, in args) (string, error) { return fmt.Sprint(int(in.Urgency)), nil }
 	s := bare(mcp.Options{})
 	s.MustAdd(
-		mcp.Tool("tool", func(_ *mcp.Frame, in args) (result, error) { return result{in.Urgency, map[urgency]int{in.Urgency: 1}}, nil }),
+		mcp.Tool("tool", func(_ *mcp.Frame, in args) (result, error) {
+			return result{in.Urgency, map[urgency]int{in.Urgency: 1}}, nil
+		}),
 		mcp.Prompt("prompt", say), mcp.Template("urgent:///{urgency}", say),
 	)
 	inEach(t, s, func(t *testing.T, rev protocol.Revision, c *mcptest.Client) {

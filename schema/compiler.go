@@ -179,7 +179,9 @@ func (c *compiler) typeNode(t reflect.Type, noRules bool) *node {
 	return n
 }
 
-// hasText reports whether values of t travel as text by methods of their own.
+// hasText reports whether values of t travel as text by methods of their own. What
+// counts is the method for the direction: a result with UnmarshalText alone is written
+// as its Go kind says, and arguments with MarshalText alone are read so.
 func (c *compiler) hasText(t reflect.Type) bool {
 	if c.opts.Output {
 		return implements(t, typeTextMarshaler)
@@ -533,8 +535,10 @@ func (c *compiler) enumMethod(n *node) {
 	n.checks = append(n.checks, rules.SetCheck("Enum", "enum", values))
 }
 
-// enumText returns the text of a value that Enum lists. In arguments, that text must
-// be read as the same value again. ok is false after a problem has been reported.
+// enumText returns the text of a value that Enum lists: what MarshalText writes, or the
+// value itself for a string without that method. In arguments, that text must be read as
+// the same value again, or a client that keeps to the schema would be refused, or the
+// handler would see another value. ok is false after a problem has been reported.
 func enumText(c *compiler, n *node, v reflect.Value) (text string, ok bool) {
 	wrong := func(msg, fix string) (string, bool) {
 		c.report("", fmt.Sprintf("method Enum of %s lists a value %s", n.typ, msg), fix)

@@ -408,7 +408,8 @@ func (t *test) constant() any {
 	}
 }
 
-// basic reports whether values of t are numbers, booleans or strings in Go.
+// basic reports whether values of t are numbers, booleans or strings in Go, which can be
+// compared whatever they hold.
 func basic(t reflect.Type) bool { return t.Kind() <= reflect.Float64 || t.Kind() == reflect.String }
 
 // consequence writes what the rule demands: P(f), or its negation. The negation

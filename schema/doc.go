@@ -87,7 +87,10 @@
 //
 //   - time.Time is text by RFC 3339, and time.Duration has forms of its own, below.
 //   - Date, TimeOfDay and NaiveDateTime of package civil are for what has no zone.
-//   - A type with UnmarshalText is a string; a method Enum() []T lists its values.
+//   - A type with UnmarshalText is a string; a method Enum() []T lists its values,
+//     by what MarshalText writes, and oneof takes those texts. That holds for every
+//     kind of type, also as the key of a map; a method String alone says nothing, as
+//     in encoding/json.
 //   - Types of net/netip, math/big and net/url, and UUIDs of the well-known
 //     packages, have descriptions and patterns.
 //   - any takes every value, and json.RawMessage keeps its text.
@@ -130,7 +133,7 @@
 // ±400 are compared as they are rounded.
 //
 // What 64 bits hold is said by the formats int64 and uint64 of an integer; shorter
-// types have a minimum and a maximum. A rule with a bound outside of its type is
+// types and float32 have a minimum and a maximum. A rule with a bound outside of its type is
 // an error.
 //
 // # Durations

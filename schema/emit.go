@@ -228,6 +228,13 @@ func typeBounds(s *jsonschema.Schema, n *node) {
 		s.Format = "int64"
 	case n.kind == nodeUint && n.bits == 64 && high == nil && !hasCode(n, "enum") && !hasCode(n, "const"):
 		s.Minimum, s.Format = "0", "uint64"
+	case n.kind == nodeFloat && n.bits == 32 && !hasCode(n, "enum") && !hasCode(n, "const"):
+		if low == nil {
+			s.Minimum = "-" + maxFloat32
+		}
+		if high == nil {
+			s.Maximum = maxFloat32
+		}
 	case n.kind == nodeInt && n.bits < 64:
 		s.Minimum = json.Number(strconv.FormatInt(-1<<(n.bits-1), 10))
 		s.Maximum = json.Number(strconv.FormatInt(1<<(n.bits-1)-1, 10))
@@ -238,6 +245,11 @@ func typeBounds(s *jsonschema.Schema, n *node) {
 		}
 	}
 }
+
+// maxFloat32 is the greatest float32 as encoders write it: the shortest decimal that is
+// read as that number. It is a little above math.MaxFloat32, so that a result which has
+// the greatest float32 is valid.
+const maxFloat32 = "3.4028235e38"
 
 // durationSchema writes the form in which a time.Duration travels. A number of
 // units is bounded by what an int64 of nanoseconds can hold.
@@ -357,7 +369,8 @@ func (e *emitter) finish(n *node, s *jsonschema.Schema) *jsonschema.Schema {
 }
 
 // quotedTexts returns the values that a check lists as the texts of a node that travels
-// inside a string, nil if it lists none or they have several texts.
+// inside a string, such as the key of a map. It returns nil if the check lists none, or
+// if a value has several texts, as a float64 has.
 func quotedTexts(n *node, k *rules.Check) (texts []any) {
 	if k.Emit == nil || n.kind != nodeInt && n.kind != nodeUint && n.kind != nodeBool {
 		return nil

@@ -258,7 +258,8 @@ func (d *decoder) units(n *node, p slot, text []byte, v rules.Number, form numbe
 }
 
 // float stores a floating-point number. Rules see its decimal text besides the
-// float64. A number that would become infinite is an issue.
+// float64. A number that would become infinite is an issue. So is one that only
+// rounding makes a float32: the schema compares what is written.
 func (d *decoder) float(n *node, p slot, text []byte) {
 	// The string lives as long as text does: no test keeps it.
 	decimal := borrowed(text)
@@ -267,6 +268,10 @@ func (d *decoder) float(n *node, p slot, text []byte) {
 	if n.bits == 32 { // rounded once, from the text
 		short, err = strconv.ParseFloat(decimal, 32)
 	}
+	if err != nil && n.bits == 32 && !n.quoted {
+		d.beyondFloat32(n, text)
+		return
+	}
 	if err != nil {
 		d.misfit(n, wording.RuleRange, "a number that fits "+strconv.Itoa(int(n.bits))+" bits", wording.Cut(string(text)), "")
 		return
@@ -274,12 +279,42 @@ func (d *decoder) float(n *node, p slot, text []byte) {
 	if n.orZero && v == 0 {
 		return
 	}
-	checkNumber(d, n, rules.Number{Float: v, Text: decimal}, text, wording.Cut)
-	if n.bits == 32 {
-		*in[float32](p) = float32(short)
-	} else {
+	number := rules.Number{Float: v, Text: decimal}
+	good := checkNumber(d, n, number, text, wording.Cut)
+	if n.bits == 64 {
 		*in[float64](p) = v
+		return
 	}
+	*in[float32](p) = float32(short)
+	if good && math.Abs(short) == math.MaxFloat32 && !n.quoted && exceedsFloat32(number) {
+		d.beyondFloat32(n, text)
+	}
+}
+
+// exceedsFloat32 reports whether a number is outside of the bounds that the schema names
+// for float32, although it is rounded to the greatest one: up to half a step above it
+// would round down. The numbers are compared exactly, which happens for that value only.
+func exceedsFloat32(v rules.Number) bool {
+	limit, _ := new(big.Rat).SetString(maxFloat32)
+	return new(big.Rat).Abs(v.Rat()).Cmp(limit) > 0
+}
+
+// beyondFloat32 records a number outside of the bounds that the schema names for the
+// type. A bound of a rule on the other side is told with it, since whoever corrects the
+// value needs both.
+func (d *decoder) beyondFloat32(n *node, text []byte) {
+	low, high := n.ownEnds()
+	rule := "maximum"
+	if text[0] == '-' {
+		rule = "minimum"
+	}
+	if low == nil {
+		low = wording.NumberWords.Least("-" + maxFloat32)
+	}
+	if high == nil {
+		high = wording.NumberWords.Most(maxFloat32)
+	}
+	d.misfit(n, rule, n.measured(low, high), wording.Cut(string(text)), "")
 }
 
 // maxBigDigits bounds big.Int values: reading one takes time that grows with

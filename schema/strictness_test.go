@@ -3,12 +3,14 @@ package schema
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/big"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/schema/raw"
 )
 
@@ -112,5 +114,49 @@ func TestBoundsOutsideTheType(t *testing.T) {
 		if got := fmt.Sprint(err); tt.want == "" && err != nil || !strings.Contains(got, tt.want) {
 			t.Errorf("%s %s: got %v, want %q", tt.typ, tt.tag, err, tt.want)
 		}
+	}
+}
+
+// A float32 has the bounds that its schema names: the decoder and the schema take the
+// same numbers, and a result of any float32 is valid.
+func TestBoundsOfFloat32(t *testing.T) {
+	type args struct {
+		F    float32            `json:"f,omitempty"`
+		List []float32          `json:"list,omitempty"`
+		Map  map[string]float32 `json:"map,omitempty"`
+		Ptr  *float32           `json:"ptr"`
+		Low  float32            `json:"low,omitempty" validate:"gt=0"`
+		High float32            `json:"high,omitempty" validate:"max=1"`
+		Enum float32            `json:"enum,omitempty" jsonschema:"enum=0.1"`
+	}
+	p := compile[args](t, nil)
+	s, err := raw.Compile(p.JSON())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const bounds = `{"type":"number","maximum":3.4028235e38,"minimum":-3.4028235e38}`
+	if got := string(p.JSON()); strings.Count(got, bounds) != 4 || !strings.Contains(got, `"enum":{"type":"number","enum":[0.1]}`) {
+		t.Errorf("the schema is %s", got)
+	}
+	for _, text := range []string{
+		"0", "1", "-1.5", "1e-60", "3.4028234e38", "3.4028235e38", "3.40282350e+38", "3.4028235000000000001e38", "3.4028235677973366e38",
+		"3.40282356e38", "3.4028236e38", "340282350000000000000000000000000000000", "340282350000000000000000000000000000001", "1e39", "1e308", "1e309", "1e399",
+	} {
+		for _, member := range []string{`"f":%s`, `"list":[%s]`, `"map":{"a":%s}`, `"ptr":%s`, `"low":%s`, `"high":%s`, `"enum":%s`} {
+			for _, sign := range []string{"", "-"} {
+				doc := []byte(`{` + strings.ReplaceAll(member, "%s", sign+text) + `}`)
+				if byType, bySchema := p.Check(doc), s.Check(doc); (byType == nil) != (bySchema == nil) {
+					t.Errorf("%s: the type says %v, the schema %v", doc, byType, bySchema)
+				}
+			}
+		}
+	}
+	out := compile[[]float32](t, &Options{Output: true})
+	text, err := jsonx.Append(nil, []float32{math.MaxFloat32, -math.MaxFloat32, math.SmallestNonzeroFloat32})
+	if err != nil || out.Check(text) != nil {
+		t.Errorf("the result %s is not valid: %v, %v", text, err, out.Check(text))
+	}
+	if got := listed(t, p.Check([]byte(`{"f":1e39,"low":1e39,"high":-1e39}`))); !reflect.DeepEqual(got, []string{"/f maximum", "/low maximum", "/high minimum"}) {
+		t.Errorf("got %q", got)
 	}
 }

@@ -25,13 +25,20 @@
 // A check that runs into such a bound reports the document as invalid, never as
 // valid.
 //
+// A [Fitter] makes a document fit before it is checked: it fills in defaults, and reads
+// values in other forms than their own as package schema does. It guesses nothing. A
+// value that can mean two things stays as it is, and so does a document of which a
+// default would make an invalid one. What it makes is checked like any document, so that
+// a mistake in it can refuse a document and never let one pass.
+//
 // # Parts
 //
 // A compiler (compile.go) indexes the resources and anchors of a schema and
 // checks the form of each keyword against a table (draft.go). It then makes a
 // tree of nodes with the keywords in the form in which they are used. A
 // validation (node.go) walks a document along that tree and returns a failure,
-// or nil. raw.go turns failures into issues; for anyOf and oneOf it looks for
+// or nil. A fitting (fit.go) walks the same tree beforehand and changes a copy of the
+// document. raw.go turns failures into issues; for anyOf and oneOf it looks for
 // the alternative that was meant.
 //
 // Documents and schemas are held as encoding/json decodes them with UseNumber,

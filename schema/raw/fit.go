@@ -145,7 +145,9 @@ func (t *fitting) parts(n *node, list []*node) []*node {
 	return list
 }
 
-// typesOf returns the types that all parts permit, 0 if none of them names any.
+// typesOf returns the types that all parts permit, 0 if none of them names any. A number
+// includes the integers, which is why a part that says number and one that says integer
+// leave integers.
 func typesOf(parts []*node) uint8 {
 	types, named := uint8(0xff), false
 	for _, p := range parts {
@@ -164,7 +166,8 @@ func typesOf(parts []*node) uint8 {
 }
 
 // plainText reports whether the parts say nothing of which texts there are, so that a
-// number may stand for its digits.
+// number may stand for its digits. A pattern or a length is checked afterwards, as for
+// any other text.
 func plainText(parts []*node) bool {
 	return !slices.ContainsFunc(parts, func(p *node) bool { return p.hasEnum || p.hasConst || p.formatName != "" })
 }
@@ -391,7 +394,8 @@ func (t *fitting) array(parts []*node, items []any) {
 }
 
 // alternatives makes a value fit the one of several schemas that it can be meant for. If
-// there are more of those, it stays as it is.
+// there are more of those, it stays as it is. A value that is valid by one of them is
+// meant for that one: it only gets the defaults, and only if no other one takes it.
 func (t *fitting) alternatives(list []*node, value any) any {
 	if len(list) == 0 || t.nested == maxAlternatives {
 		return value
