@@ -92,7 +92,7 @@ func TestHeaders(t *testing.T) {
 		}
 		return nil
 	}}
-	var log strings.Builder
+	var log logText
 	logger := zerolog.New(&log)
 	c := connect(t, tr, &Options{Logger: &logger})
 	args := map[string]string{"region": "eu"}

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -26,8 +25,8 @@ const spread = "{\"a\":\n\n{\"level\":\"info\",\"message\":\"forged\"}\n,\"b\":\
 func TestLogLines(t *testing.T) {
 	nasty := "x\u009b31m\u202e\u200b" + strings.Repeat("y", 100_000)
 	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
-		logger := zerolog.New(zerolog.SyncWriter(&log))
+		var log logText
+		logger := zerolog.New(&log)
 		tr := scripted(t, func(s *script) {
 			s.legacyHello("2025-06-18")
 			h := s.until("tools/list")
@@ -79,8 +78,8 @@ func TestLogLinesOverSSE(t *testing.T) {
 		}
 	}))
 	defer web.Close()
-	var log bytes.Buffer
-	logger := zerolog.New(zerolog.SyncWriter(&log))
+	var log logText
+	logger := zerolog.New(&log)
 	logged := make(chan struct{})
 	opts := *legacy
 	opts.Logger, opts.OnNotification = &logger, func(Notification) { close(logged) }

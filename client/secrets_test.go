@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -36,7 +35,7 @@ func TestAddressSecrets(t *testing.T) {
 		address := "http://user:" + secret + "@" + web.Listener.Addr().String() + "/mcp?api_key=" + secret + "&" + secret
 		for kind, open := range map[string]func(string, *HTTPOptions) Transport{"http": HTTP, "sse": SSE, "ws": WebSocket} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
-				var log bytes.Buffer
+				var log logText
 				logger := zerolog.New(&log)
 				tr := open(address, nil)
 				c, err := Connect(context.Background(), tr, &Options{Logger: &logger, NoReconnect: true})
