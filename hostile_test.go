@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -143,6 +144,7 @@ func TestTricklingBody(t *testing.T) {
 }
 
 func TestUnknownMethods(t *testing.T) {
+	needs.NoRace(t, "it measures memory")
 	s := fixture(t, nil)
 	conversation := openStream(t, s, protocol.Latest)
 	ask := func(i int) {

@@ -282,6 +282,7 @@ func thirdPartyAllowed(dir, path string) bool {
 // collector gives an address to something else later, and another process has the
 // same ones; two values may print alike.
 func TestNoAddresses(t *testing.T) {
+	needs.NoRace(t, "it reads the source")
 	address := regexp.MustCompile(`%[-+# 0-9]*p|uintptr\(unsafe\.Pointer|\.Pointer\(\)|\[fmt\.Sprint|\.(Load|Store|LoadOrStore|Get|Put|Delete)\(fmt\.Sprint`)
 	files := 0
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {

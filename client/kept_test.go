@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp/internal/alone"
+	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -204,6 +205,7 @@ func told(t *testing.T, answer func(far transport.Conn, m *waitMessage) (result 
 
 // Cursors are not kept, however long they are, and one that comes again is seen.
 func TestKeptCursors(t *testing.T) {
+	needs.NoRace(t, "it measures memory")
 	const pages = 64
 	n := 0
 	c, err := Connect(t.Context(), told(t, func(_ transport.Conn, m *waitMessage) string {

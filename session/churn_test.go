@@ -102,6 +102,7 @@ func TestEndedSessionsAreFreed(t *testing.T) {
 // Sessions whose clients do not read take no message from one that reads at once,
 // and no session loses that a list has changed.
 func TestSilentSessions(t *testing.T) {
+	needs.NoRace(t, "it sends two million messages on one goroutine")
 	for name, silence := range map[string]func(s *Session){
 		"without a stream":     func(*Session) {},
 		"streams without read": func(s *Session) { listen(s, "") },

@@ -20,9 +20,7 @@ const variable = "TALARIA_TEST_ALONE"
 // left to do.
 func Test(t *testing.T) bool {
 	t.Helper()
-	if needs.Race {
-		t.Skip("memory is measured without the race detector")
-	}
+	needs.NoRace(t, "it measures memory")
 	if os.Getenv(variable) != "" {
 		return true
 	}

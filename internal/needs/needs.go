@@ -47,6 +47,15 @@ func missing(t testing.TB, what string) {
 	t.Skip(what)
 }
 
+// NoRace ends a test under the race detector, which would take long over it and find
+// nothing: reason says what the test reads or writes much of on one goroutine.
+func NoRace(t testing.TB, reason string) {
+	t.Helper()
+	if Race {
+		t.Skip("without the race detector: " + reason)
+	}
+}
+
 // long is the environment variable that makes tests repeat what they do as often as
 // .ci/long wants it, unless it is empty.
 const long = "TALARIA_LONG"
