@@ -19,6 +19,8 @@ import (
 	"unicode"
 
 	"github.com/creack/pty"
+
+	"github.com/talaria-go/mcp/internal/needs"
 )
 
 // nasty is what a hostile server says everywhere: the title of the window, a
@@ -206,6 +208,7 @@ func judgeOutput(t *testing.T, where, text string) {
 // a terminal, standard error or a table. Results that were asked for go into a
 // pipe as they are.
 func TestHostileServer(t *testing.T) {
+	needs.NoRace(t, "its processes run one after another")
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	t.Setenv("BROWSER", "/bin/false")
 	web := hostileWeb(t)
