@@ -149,6 +149,15 @@ func (c *Client) Templates(ctx context.Context, options ...CallOption) iter.Seq2
 	return list[ResourceTemplate](ctx, c, protocol.MethodResourceTemplates, "resourceTemplates", options, nil)
 }
 
+// List iterates over the entries of a list, page by page, each as it came. It is
+// for methods of extensions, and for entries that a caller decodes. method takes no
+// params but cursor, such as skills/list, and member is the member of its result
+// that has the entries, such as "skills". The sequence ends after an error: that a
+// cursor occurs twice is one, because such a list does not end.
+func (c *Client) List(ctx context.Context, method, member string, options ...CallOption) iter.Seq2[json.RawMessage, error] {
+	return list[json.RawMessage](ctx, c, method, member, options, nil)
+}
+
 // Tool returns the definition of a tool, from the list if it was read before.
 // A tool that the server does not list is ErrNotFound.
 func (c *Client) Tool(ctx context.Context, name string) (Tool, error) {

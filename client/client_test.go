@@ -80,10 +80,10 @@ func TestOperations(t *testing.T) {
 			t.Errorf("tools %s", got)
 		}
 		page, err := listResources(t.Context(), c, "")
-		if err != nil || len(page.items) != 3 || page.next == "" {
+		if err != nil || len(page.items) != 3 || page.next == nil {
 			t.Fatalf("page %+v, %v", page, err)
 		}
-		if page, err = listResources(t.Context(), c, page.next); err != nil || len(page.items) != 1 || page.next != "" {
+		if page, err = listResources(t.Context(), c, *page.next); err != nil || len(page.items) != 1 || page.next != nil {
 			t.Errorf("second page %+v, %v", page, err)
 		}
 		if _, err := listResources(t.Context(), c, "invalid!!!"); code(err) != protocol.CodeInvalidParams {
@@ -254,13 +254,13 @@ func TestEndlessPages(t *testing.T) {
 	n := 0
 	for _, err := range c.Tools(t.Context()) {
 		if n++; err != nil {
-			if !strings.Contains(err.Error(), "do not end") {
+			if !strings.Contains(err.Error(), "does not end") {
 				t.Error(err)
 			}
 			break
 		}
 	}
-	if n != 2 {
+	if n != 3 {
 		t.Errorf("%d items", n)
 	}
 }

@@ -274,9 +274,17 @@ func (s *script) drain() {
 
 var legacy = &Options{Revisions: []protocol.Revision{protocol.V20250618}, Timeout: time.Minute}
 
+// cursorOf returns a cursor, nil for "".
+func cursorOf(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
 // listTools gets one page of the tools.
 func listTools(ctx context.Context, c *Client, cursor string, options ...CallOption) (*page[Tool], error) {
-	p, err := pageOf[Tool](ctx, c, "list tools", protocol.MethodToolsList, "tools", cursor, options)
+	p, err := pageOf[Tool](ctx, c, protocol.MethodToolsList, "tools", cursorOf(cursor), options)
 	if err == nil {
 		p.items = c.tools.learn(p.items)
 	}
@@ -285,5 +293,5 @@ func listTools(ctx context.Context, c *Client, cursor string, options ...CallOpt
 
 // listResources gets one page of the resources.
 func listResources(ctx context.Context, c *Client, cursor string, options ...CallOption) (*page[Resource], error) {
-	return pageOf[Resource](ctx, c, "list resources", protocol.MethodResourcesList, "resources", cursor, options)
+	return pageOf[Resource](ctx, c, protocol.MethodResourcesList, "resources", cursorOf(cursor), options)
 }

@@ -227,7 +227,7 @@ func TestKeptCursors(t *testing.T) {
 			}
 		}
 	}
-	if got != pages+1 || err == nil || !strings.Contains(err.Error(), "do not end") {
+	if got != pages+2 || err == nil || !strings.Contains(err.Error(), "does not end") {
 		t.Errorf("%d items, %v", got, err)
 	}
 }

@@ -18,7 +18,7 @@ import (
 type page[T any] struct {
 	items  []T
 	broken []error // of entries that are left out
-	next   string  // the cursor of the next page, "" on the last
+	next   *string // the cursor of the next page, nil on the last
 }
 
 // brokenError is the error of a list with entries that are none.
@@ -31,37 +31,33 @@ func (e *brokenError) Error() string {
 // maxBroken is how many broken entries an error names.
 const maxBroken = 20
 
-// maxPages is how many pages a list may have, as the guard against a server
-// that never ends.
-const maxPages = 10000
+// Limits of a list, against a server whose list does not end.
+const (
+	maxPages = 10_000
+	maxItems = 1 << 20
+)
 
 // list iterates over all pages of a list, whose items are in the member with
 // that name. check, if not nil, removes items from a page. The sequence ends
-// after an error, on a cursor that occurs twice, and when the server has taken
-// more than Options.MaxTimeout for all pages together. Entries that do not decode
-// hide no other: they are left out, and the sequence ends with an error for them.
+// after an error, on a cursor that occurs twice, beyond maxPages and maxItems, and
+// when the server has taken more than Options.MaxTimeout for all pages together.
+// Entries that do not decode hide no other: they are left out, and the sequence
+// ends with an error for them.
 func list[T any](ctx context.Context, c *Client, method, member string, options []CallOption, check func([]T) []T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
-		op, cursor, most := "list "+member, "", c.most()
-		hash, seen := maphash.MakeSeed(), map[uint64]bool{} // hashes of cursors, which may be long
-		var took time.Duration
 		var broken []error
+		walk := walk{most: c.most(), seed: maphash.MakeSeed(), seen: map[uint64]bool{}}
 		for {
-			begin := time.Now()
-			page, err := pageOf[T](ctx, c, op, method, member, cursor, options)
-			took += time.Since(begin)
-			switch {
-			case err != nil:
+			began := time.Now()
+			page, err := pageOf[T](ctx, c, method, member, walk.cursor, options)
+			if err != nil {
 				yield(none, err)
 				return
-			case page.next != "" && most > 0 && took > most:
-				yield(none, &Error{Op: op, kind: ErrTimeout, Err: fmt.Errorf("the list has not ended within the MaxTimeout of %v, after %d pages", most, len(seen)+1)})
-				return
-			case page.next != "" && (seen[maphash.String(hash, page.next)] || len(seen) >= maxPages):
-				yield(none, wrap(op, method, "", invalid(fmt.Errorf("the server's pages do not end: %d pages, and cursor %.100q goes on", len(seen)+1, page.next))))
-				return
 			}
+			walk.took += time.Since(began)
+			walk.items += len(page.items)
+			broken = append(broken, page.broken[:min(len(page.broken), maxBroken-len(broken))]...)
 			if check != nil {
 				page.items = check(page.items)
 			}
@@ -70,41 +66,79 @@ func list[T any](ctx context.Context, c *Client, method, member string, options 
 					return
 				}
 			}
-			broken = append(broken, page.broken[:min(len(page.broken), maxBroken-len(broken))]...)
-			if page.next == "" {
-				if len(broken) > 0 {
-					yield(none, wrap(op, method, "", invalid(&brokenError{broken})))
-				}
+			more, err := walk.follow(page.next)
+			if err == nil && !more && len(broken) > 0 {
+				err = invalid(&brokenError{broken})
+			}
+			if err != nil {
+				yield(none, wrap(method, method, "", err))
+			}
+			if err != nil || !more {
 				return
 			}
-			cursor = page.next
-			seen[maphash.String(hash, cursor)] = true
 		}
 	}
+}
+
+// walk is the way through the pages of a list.
+type walk struct {
+	cursor *string       // of the next page; nil for the first
+	most   time.Duration // for all pages; no limit if it is not positive
+	took   time.Duration
+	items  int
+	seed   maphash.Seed
+	seen   map[uint64]bool // hashes of the cursors, which may be long
+}
+
+// follow takes the cursor of a page, and reports whether there is another page. A
+// list that does not end is an error.
+func (w *walk) follow(next *string) (more bool, err error) {
+	if next == nil {
+		return false, nil
+	}
+	hash, pages := maphash.String(w.seed, *next), len(w.seen)+1
+	switch {
+	case w.seen[hash]:
+		return false, invalid(fmt.Errorf("the list does not end: nextCursor of page %d repeats the cursor %.100q of an earlier page (the last page has no nextCursor)", pages, *next))
+	case pages >= maxPages:
+		return false, invalid(fmt.Errorf("the list does not end: it has more than %d pages", maxPages))
+	case w.items > maxItems:
+		return false, invalid(fmt.Errorf("the list does not end: it has more than %d entries", maxItems))
+	case w.most > 0 && w.took > w.most:
+		return false, &Error{kind: ErrTimeout, Err: fmt.Errorf("the list has not ended within the MaxTimeout of %v, after %d pages", w.most, pages)}
+	}
+	w.cursor, w.seen[hash] = next, true
+	return true, nil
 }
 
 // pageOf requests one page of a list. If the server refuses the cursor, the
 // cached pages of that list are dropped (server/utilities/caching of
 // 2026-07-28, pagination).
-func pageOf[T any](ctx context.Context, c *Client, op, method, member, cursor string, options []CallOption) (*page[T], error) {
+func pageOf[T any](ctx context.Context, c *Client, method, member string, cursor *string, options []CallOption) (*page[T], error) {
 	var members []byte
-	if cursor != "" {
-		members = named("cursor", cursor)
+	if cursor != nil {
+		members = named("cursor", *cursor)
 	}
-	r, err := c.request(op, method, "", members, options)
+	r, err := c.request(method, method, "", members, options)
 	if err != nil {
 		return nil, err
 	}
 	r.safe, r.cache = true, true
 	raw, err := r.do(ctx)
 	if err != nil {
-		if _, refused := errors.AsType[*protocol.Error](err); refused && cursor != "" {
+		if _, refused := errors.AsType[*protocol.Error](err); refused && cursor != nil {
 			c.opts.Cache.drop(c.server, method, "") // the pages before are of another list
 		}
 		return nil, err
 	}
 	page, err := decodePage[T](raw, member)
-	return page, wrap(op, method, "", invalid(err))
+	if err != nil {
+		return nil, wrap(method, method, "", invalid(err))
+	}
+	if page.next != nil && *page.next == "" && !r.conn.revision().Modern() {
+		page.next = nil // the empty text is a cursor from 2026-07-28 on only (server/utilities/pagination)
+	}
+	return page, nil
 }
 
 // each reads the items one by one, after one of them has failed.
@@ -150,7 +184,9 @@ func decodePage[T any](raw []byte, member string) (*page[T], error) {
 			}
 			return p.each(text)
 		case "nextCursor":
-			return json.Unmarshal(text, &p.next)
+			if json.Unmarshal(text, &p.next) != nil {
+				return fmt.Errorf("nextCursor must be a string, got %.100s", text)
+			}
 		}
 		return nil
 	})

@@ -524,24 +524,20 @@ func (c *Client) answer(ctx context.Context, method string, params json.RawMessa
 }
 
 // list returns all pages of a list, whose items are the given member of each
-// result. It does not bound their number: the timeout of each request is enough
-// for tests.
+// result.
 func list[T any](c *Client, method, member string) (all []T) {
 	c.t.Helper()
-	params := map[string]any{}
-	for {
-		var page map[string]json.RawMessage
-		if err := c.into(&page, method, params); err != nil {
-			c.t.Fatalf("mcptest: %v", err)
+	ctx, cancel := c.within("no end of " + method)
+	defer cancel()
+	for text, err := range c.client.List(ctx, method, member, client.Retry(1)) {
+		var item T
+		if err == nil {
+			err = json.Unmarshal(text, &item)
 		}
-		var items []T
-		if err := json.Unmarshal(page[member], &items); err != nil {
-			c.t.Fatalf("mcptest: member %s of %s: %v", member, method, err)
+		if err != nil {
+			c.t.Fatalf("mcptest: %s: %v", method, plain(ctx, err))
 		}
-		all = append(all, items...)
-		if page["nextCursor"] == nil {
-			return all
-		}
-		params["cursor"] = page["nextCursor"]
+		all = append(all, item)
 	}
+	return all
 }

@@ -504,3 +504,56 @@ func TestTrace(t *testing.T) {
 		t.Errorf("%d messages to the server and %d from it, want 2 and 2", sent, heard)
 	}
 }
+
+// TestPages checks that lists have all pages, and that a list without an end fails the
+// test.
+func TestPages(t *testing.T) {
+	for _, rev := range protocol.Revisions() {
+		for _, test := range []struct{ name, first, second, third, want, modern string }{
+			{"pages", `"x"`, `"y"`, `null`, "abc", "abc"},
+			{"null", `null`, `null`, `null`, "a", "a"},
+			{"empty", `""`, `null`, `null`, "a", "ab"},
+			{"repeated", `"x"`, `"x"`, `null`, "repeats", "repeats"},
+			{"cycle of two", `"x"`, `"y"`, `"x"`, "repeats", "repeats"},
+		} {
+			s := newServer(nil)
+			s.Use(func(next mcp.Handler) mcp.Handler {
+				return func(f *mcp.Frame) (protocol.Result, error) {
+					if f.Request().Method != protocol.MethodToolsList {
+						return next(f)
+					}
+					name, cursor := "a", test.first
+					switch string(f.Request().Params.Cursor) {
+					case "":
+					case `"y"`:
+						name, cursor = "c", test.third
+					default:
+						name, cursor = "b", test.second
+					}
+					return protocol.JSONResult{Value: json.RawMessage(fmt.Sprintf(`{"tools":[{"name":%q,"inputSchema":{"type":"object"}}],"nextCursor":%s,"ttlMs":0,"cacheScope":"private"}`, name, cursor))}, nil
+				}
+			})
+			f := &fakeT{TB: t}
+			c := mcptest.New(f, s, mcptest.Revision(rev))
+			got, done := "", make(chan struct{})
+			go func() {
+				defer close(done)
+				for _, tool := range c.Tools() {
+					got += tool.Name
+				}
+			}()
+			<-done
+			want := test.want
+			if rev.Modern() {
+				want = test.modern
+			}
+			if want == "repeats" {
+				if !strings.Contains(f.failed, "tools/list") || !strings.Contains(f.failed, want) {
+					t.Errorf("%s, %s: failed with %q", rev, test.name, f.failed)
+				}
+			} else if got != want || f.failed != "" {
+				t.Errorf("%s, %s: got %s, want %s; %s", rev, test.name, got, want, f.failed)
+			}
+		}
+	}
+}

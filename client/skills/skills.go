@@ -2,7 +2,6 @@ package skills
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,10 +18,6 @@ import (
 // that was bound to the old one is void then.
 var ErrUnverified = errors.New("skills: not what the server announced")
 
-// maxPages is how many pages a list may have, as the guard against a server that
-// never ends.
-const maxPages = 10_000
-
 // List iterates over the skills that a server lists, page by page, and reads none
 // of their files. An entry that is not as the extension says is an error of its
 // own, after which the next entry follows; with an error of the list the sequence
@@ -37,37 +32,17 @@ func List(ctx context.Context, c *client.Client) iter.Seq2[*Skill, error] {
 			yield(nil, err)
 			return
 		}
-		seen, params := map[[sha256.Size]byte]bool{}, map[string]string{}
-		for {
-			entries, next, err := page(ctx, c, params)
-			if err != nil {
-				yield(nil, err)
+		for text, err := range c.List(ctx, wire.MethodSkillsList, "skills", client.NoCache()) {
+			var s *Skill
+			if err == nil {
+				s, err = newSkill(c, text)
+			}
+			if !yield(s, err) {
 				return
 			}
-			err = each(entries, '[', func(_ string, text json.RawMessage) error {
-				if !yield(newSkill(c, text)) {
-					return errEnough
-				}
-				return nil
-			})
-			if err != nil {
-				return // it is errEnough, as the answer was read as JSON before
-			}
-			if next == "" {
-				return
-			}
-			key := sha256.Sum256([]byte(next)) // cursors may be long
-			if seen[key] || len(seen) == maxPages {
-				yield(nil, invalid("the server's pages do not end: %d pages, and cursor %s goes on", len(seen)+1, visible.Line(next, visible.Name)))
-				return
-			}
-			seen[key], params["cursor"] = true, next
 		}
 	}
 }
-
-// errEnough ends a list of which nobody wants more.
-var errEnough = errors.New("enough")
 
 // Get asks for one skill by the URI of its SKILL.md, also to learn whether it has
 // changed. A skill that the server does not have is the server's error.
@@ -103,24 +78,6 @@ func declared(ctx context.Context, c *client.Client) error {
 		return fmt.Errorf("skills: the server does not declare the extension %s: %w", wire.SkillsExtension, client.ErrUnsupported)
 	}
 	return nil
-}
-
-// page asks for one page of the list, and returns the list of its entries and the
-// cursor of the next one. The entries are not looked into, so that one that is not right does not
-// hide the others.
-func page(ctx context.Context, c *client.Client, params map[string]string) (entries json.RawMessage, next string, err error) {
-	var raw json.RawMessage
-	if err := c.Request(ctx, wire.MethodSkillsList, params, &raw, client.NoCache(), client.Idempotent()); err != nil {
-		return nil, "", err
-	}
-	var result struct {
-		Skills     json.RawMessage
-		NextCursor string
-	}
-	if err := json.Unmarshal(raw, &result); err != nil || len(result.Skills) == 0 || result.Skills[0] != '[' {
-		return nil, "", invalid("skills/list: the answer has no list of skills, or no cursor that is text")
-	}
-	return result.Skills, result.NextCursor, nil
 }
 
 // invalid returns an error for an answer that is not as the extension says.

@@ -65,7 +65,6 @@ const (
 	maxRest    = 10 * time.Second
 	listCalm   = 5
 	listShare  = 5
-	maxPages   = 200
 	maxEntries = 20_000
 	maxListed  = 32 << 20 // bytes
 	shownAbout = 500      // bytes of a description that the list has, to be found by
@@ -149,49 +148,23 @@ func (i *Inspector) list(ctx context.Context, name string) (*offer, error) {
 	if k.capability != "" && !c.Supports(k.capability) {
 		return o, nil
 	}
-	cursor, size, judge := "", 0, newJudge(&i.schemas, name, c.Revision())
-	for range maxPages {
-		params := map[string]string{}
-		if cursor != "" {
-			params["cursor"] = cursor
-		}
-		var page map[string]json.RawMessage
-		err := c.Request(ctx, k.list, params, &page)
-		var texts []json.RawMessage
-		var next string
-		if err == nil && len(page[k.member]) > 0 {
-			err = json.Unmarshal(page[k.member], &texts)
-		}
-		if err == nil && len(page["nextCursor"]) > 0 {
-			err = json.Unmarshal(page["nextCursor"], &next)
-		}
+	size, judge := 0, newJudge(&i.schemas, name, c.Revision())
+	for text, err := range c.List(ctx, k.list, k.member, client.NoCache()) {
 		switch own, _ := errors.AsType[*client.Error](err); {
 		case errors.Is(err, client.ErrUnsupported), own != nil && own.Code == protocol.CodeMethodNotFound && k.capability != "":
 			return o, nil
 		case err != nil:
 			o.Error = visible.Text(err.Error(), visible.Sentence)
 			return o, nil
-		}
-		for _, text := range texts {
-			if len(o.Entries) == maxEntries {
-				o.Error = fmt.Sprintf("the list is too long: these are the first %d", maxEntries)
-				return o, nil
-			}
-			size += len(text)
-			e := entryOf(k, text, len(o.Entries))
-			judge.mark(&e)
-			o.Entries = append(o.Entries, e)
-		}
-		switch {
-		case next == "":
-			return o, nil
-		case next == cursor, len(o.Entries) >= maxEntries, size > maxListed:
-			o.Error = fmt.Sprintf("the list does not end: behind entry %d cursor %.100q goes on; the last page has no nextCursor", len(o.Entries), next)
+		case len(o.Entries) == maxEntries, size > maxListed:
+			o.Error = fmt.Sprintf("the list is too long: these are the first %d entries", len(o.Entries))
 			return o, nil
 		}
-		cursor = next
+		size += len(text)
+		e := entryOf(k, text, len(o.Entries))
+		judge.mark(&e)
+		o.Entries = append(o.Entries, e)
 	}
-	o.Error = "the list has too many pages"
 	return o, nil
 }
 

@@ -1,7 +1,9 @@
 package inspector
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -88,5 +91,52 @@ func TestRestless(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestPages checks that lists have all of their pages, and that those before a page
+// that leads back are shown.
+func TestPages(t *testing.T) {
+	for _, rev := range protocol.Revisions() {
+		for _, test := range []struct{ name, first, second, third, want, modern string }{
+			{"pages", `"x"`, `"y"`, `null`, "abc", "abc"},
+			{"empty", `""`, `null`, `null`, "a", "ab"},
+			{"repeated", `"x"`, `"x"`, `null`, "ab tools/list", "ab tools/list"},
+			{"cycle of two", `"x"`, `"y"`, `"x"`, "abc tools/list", "abc tools/list"},
+			{"no text", `7`, `"y"`, `"x"`, " tools/list", " tools/list"},
+		} {
+			t.Run(rev.String()+" "+test.name, func(t *testing.T) {
+				s := mcptest.NewScript(t, rev, map[string]func(json.RawMessage) (any, error){
+					protocol.MethodToolsList: func(params json.RawMessage) (any, error) {
+						var p struct{ Cursor *string }
+						if len(params) > 0 {
+							if err := json.Unmarshal(params, &p); err != nil {
+								return nil, err
+							}
+						}
+						name, next := "a", test.first
+						switch {
+						case p.Cursor == nil:
+						case *p.Cursor == "y":
+							name, next = "c", test.third
+						default:
+							name, next = "b", test.second
+						}
+						return json.RawMessage(fmt.Sprintf(`{"tools":[{"name":%q,"inputSchema":{"type":"object"}}],"nextCursor":%s}`, name, next)), nil
+					},
+				})
+				o := listed(t, inspect(t, s.Transport(), ""), "tool")
+				got, want := "", test.want
+				if rev.Modern() {
+					want = test.modern
+				}
+				for _, e := range o.Entries {
+					got += e.Name
+				}
+				if want, method, failed := strings.Cut(want, " "); got != want || failed != strings.Contains(o.Error, cmp.Or(method, "nothing")) || !failed && o.Error != "" {
+					t.Errorf("got %s, error %q, want %s", got, o.Error, want)
+				}
+			})
+		}
 	}
 }

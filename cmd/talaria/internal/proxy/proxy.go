@@ -201,6 +201,8 @@ func (p *Proxy) pass(f *mcp.Frame) (protocol.Result, error) {
 	if err != nil {
 		return nil, p.fault(err)
 	}
+	pages := cursors{front: modern, behind: c.Revision().Modern()}
+	pages.in(params)
 	var raw json.RawMessage
 	err = c.Request(f, request.Method, params, &raw, options...)
 	if asks, ok := errors.AsType[*client.InputRequiredError](err); ok && modern {
@@ -209,7 +211,7 @@ func (p *Proxy) pass(f *mcp.Frame) (protocol.Result, error) {
 	if err != nil {
 		return nil, p.fault(c.explain(err))
 	}
-	return result(raw, f.Revision(), request.Method)
+	return result(raw, f.Revision(), request.Method, pages)
 }
 
 // withoutToken takes the progress token out of params: each side has its own.
@@ -235,7 +237,7 @@ func withoutToken(raw []byte) (map[string]json.RawMessage, error) {
 
 // result makes a result for a client's revision: what newer revisions have
 // beside the members that all know is left out or filled in.
-func result(raw json.RawMessage, rev protocol.Revision, method string) (protocol.Result, error) {
+func result(raw json.RawMessage, rev protocol.Revision, method string, pages cursors) (protocol.Result, error) {
 	members := map[string]json.RawMessage{}
 	if err := json.Unmarshal(raw, &members); err != nil {
 		return nil, broken(fmt.Errorf("the server's result is no object: %w", err))
@@ -245,6 +247,7 @@ func result(raw json.RawMessage, rev protocol.Revision, method string) (protocol
 	maps.DeleteFunc(meta, func(key string, _ any) bool { return strings.HasPrefix(key, "io.modelcontextprotocol/") }) // the proxy has its own
 	delete(members, "_meta")
 	delete(members, "resultType")
+	pages.out(members)
 	cached := method != protocol.MethodToolsCall && method != protocol.MethodPromptsGet && method != protocol.MethodComplete
 	switch _, known := members["ttlMs"]; {
 	case !rev.Has(protocol.FeatureCacheHints):

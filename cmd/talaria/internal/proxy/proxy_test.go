@@ -319,7 +319,7 @@ func TestResult(t *testing.T) {
 		{`{"tools":[]}`, protocol.MethodToolsList, protocol.V20260728, `{"cacheScope":"private","resultType":"complete","tools":[],"ttlMs":0}`},
 		{`{"content":[]}`, protocol.MethodToolsCall, protocol.V20260728, `{"content":[],"resultType":"complete"}`},
 	} {
-		r, err := result(json.RawMessage(test.raw), test.rev, test.method)
+		r, err := result(json.RawMessage(test.raw), test.rev, test.method, cursors{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -332,7 +332,7 @@ func TestResult(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", test.raw, sorted, test.want)
 		}
 	}
-	if _, err := result(json.RawMessage(`[]`), protocol.V20250618, ""); err == nil {
+	if _, err := result(json.RawMessage(`[]`), protocol.V20250618, "", cursors{}); err == nil {
 		t.Error("a list passed for a result")
 	}
 }
