@@ -100,7 +100,7 @@ var importGraph = map[string][]string{
 	"client/skills":                {"client", "internal/facts", "internal/skillhead", "internal/visible", "internal/wire", "protocol"},
 	"client/config":                {"client", "internal/files"},
 	"client/pool":                  {"internal/attend", "client", "client/internal/callback", "client/internal/reconnector", "internal/pause", "protocol"},
-	"client/group":                 {"internal/attend", "client", "client/config", "client/internal/callback", "client/internal/reconnector", "protocol"},
+	"client/group":                 {"internal/attend", "client", "client/config", "client/internal/callback", "client/internal/reconnector", "internal/safely", "internal/visible", "protocol"},
 	"client/internal/backendtest":  {"", "client", "transport"},
 	"auth":                         {"internal/safely", "internal/principal", "internal/opaque", "internal/post", "frame", "scale"},
 	"auth/authtest":                {"auth"},

@@ -46,7 +46,7 @@ func ExampleServer_Mount() {
 	if err := s.Mount("weather", weather); err != nil {
 		fmt.Println(err)
 	}
-	send(s, "tools/call", "weather.forecast", `"name":"weather.forecast"`)
+	send(s, "tools/call", "weather_forecast", `"name":"weather_forecast"`)
 	// Output:
 	// {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[{"type":"text","text":"sunny"}]
 }

@@ -14,12 +14,16 @@ import (
 	"github.com/talaria-go/mcp/scale"
 )
 
+// mountSeparator stands between the prefix of a mount and a name. It is not a
+// dot, with which several hosts refuse a name or a whole server.
+const mountSeparator = "_"
+
 // mount is one server within another. It is known to the child's mounts from the
 // time when Mount begins, and done when everything is in the catalog of parent.
 // There is no other state: one that is taken back is forgotten.
 type mount struct {
 	parent, child *Server
-	prefix        string // with its dot; "" has none
+	prefix        string // with its separator; "" has none
 	unmount       func() // nil until the mount is done; guarded by mounts.mu
 }
 

@@ -57,7 +57,7 @@ func TestMount(t *testing.T) {
 	everywhere(t, server, func(t *testing.T, c *talker) {
 		for _, method := range listMethods {
 			list := c.ask(method, "{}")
-			for _, want := range []string{`"eu.weather.forecast"`, `"eu.weather.describe"`, `"weather://now"`, `"weather://{id}/day"`} {
+			for _, want := range []string{`"eu_weather_forecast"`, `"eu_weather_describe"`, `"weather://now"`, `"weather://{id}/day"`} {
 				if belongs := (method == "tools/list") == strings.Contains(want, "forecast") &&
 					(method == "prompts/list") == strings.Contains(want, "describe") &&
 					(method == "resources/list") == strings.Contains(want, "now") &&
@@ -67,15 +67,15 @@ func TestMount(t *testing.T) {
 			}
 		}
 		for _, tt := range []struct{ method, params, want, trace string }{
-			{"tools/call", `{"name":"eu.weather.forecast","arguments":{"city":"Oslo"}}`, "forecast for Oslo", "root:eu.weather.forecast middle:weather.forecast child:forecast"},
+			{"tools/call", `{"name":"eu_weather_forecast","arguments":{"city":"Oslo"}}`, "forecast for Oslo", "root:eu_weather_forecast middle:weather_forecast child:forecast"},
 			{"tools/call", `{"name":"forecast"}`, `"text":"forecast"`, "root:forecast"},
-			{"tools/call", `{"name":"weather.forecast"}`, "Unknown tool: weather.forecast", "root:weather.forecast"},
-			{"tools/call", `{"name":"eu.weather.forecast"}`, "city", "root:eu.weather.forecast middle:weather.forecast child:forecast"},
-			{"prompts/get", `{"name":"eu.weather.describe","arguments":{"id":"one"}}`, "describe one", "root:eu.weather.describe middle:weather.describe child:describe"},
+			{"tools/call", `{"name":"weather_forecast"}`, "Unknown tool: weather_forecast", "root:weather_forecast"},
+			{"tools/call", `{"name":"eu_weather_forecast"}`, "city", "root:eu_weather_forecast middle:weather_forecast child:forecast"},
+			{"prompts/get", `{"name":"eu_weather_describe","arguments":{"id":"one"}}`, "describe one", "root:eu_weather_describe middle:weather_describe child:describe"},
 			{"resources/read", `{"uri":"weather://now"}`, `"text":"text"`, "root:weather://now middle:weather://now child:weather://now"},
 			{"resources/read", `{"uri":"weather://two/day"}`, `"text":"two"`, "root:weather://two/day middle:weather://two/day child:weather://two/day"},
 			{"resources/read", `{"uri":"weather://three/day"}`, "must be one of", "root:weather://three/day middle:weather://three/day child:weather://three/day"},
-			{"completion/complete", `{"ref":{"type":"ref/prompt","name":"eu.weather.describe"},"argument":{"name":"id","value":"t"}}`, `"two"`, "root: middle: child:"},
+			{"completion/complete", `{"ref":{"type":"ref/prompt","name":"eu_weather_describe"},"argument":{"name":"id","value":"t"}}`, `"two"`, "root: middle: child:"},
 		} {
 			trace = nil
 			if got := c.ask(tt.method, tt.params); !strings.Contains(got, tt.want) {
@@ -98,32 +98,32 @@ func TestMountIsLive(t *testing.T) {
 	names := func() string { return string(c.Request("tools/list", nil)) }
 	child.MustAdd(tool("later"), mcp.Prompt("later", text))
 	c.WaitFor(protocol.MethodToolsChanged)
-	if got := names(); !strings.Contains(got, `"w.later"`) || !strings.Contains(got, `"w.forecast"`) {
+	if got := names(); !strings.Contains(got, `"w_later"`) || !strings.Contains(got, `"w_forecast"`) {
 		t.Errorf("after adding: %s", got)
 	}
-	if got := string(c.Request("prompts/list", nil)); !strings.Contains(got, `"w.later"`) {
+	if got := string(c.Request("prompts/list", nil)); !strings.Contains(got, `"w_later"`) {
 		t.Errorf("prompts after adding: %s", got)
 	}
 	child.Remove(mcp.KindTool, "forecast", "later")
 	child.MustAdd(mcp.Tool("later", func(*mcp.Frame, empty) (string, error) { return "another", nil }))
-	if got := names(); !strings.Contains(got, `"w.later"`) || strings.Contains(got, `"w.forecast"`) {
+	if got := names(); !strings.Contains(got, `"w_later"`) || strings.Contains(got, `"w_forecast"`) {
 		t.Errorf("after removing: %s", got)
 	}
-	if got := string(c.Request("tools/call", map[string]any{"name": "w.later"})); !strings.Contains(got, "another") {
+	if got := string(c.Request("tools/call", map[string]any{"name": "w_later"})); !strings.Contains(got, "another") {
 		t.Errorf("the tool is the one from before: %s", got)
 	}
 	// A name that is taken stays that of its owner, and does not keep others out.
-	root.MustAdd(tool("w.mine"))
+	root.MustAdd(tool("w_mine"))
 	child.MustAdd(mcp.Tool("mine", text), tool("yours"))
-	if got := names(); !strings.Contains(got, `"w.yours"`) {
+	if got := names(); !strings.Contains(got, `"w_yours"`) {
 		t.Errorf("after a conflict: %s", got)
 	}
-	if got := string(c.Request("tools/call", map[string]any{"name": "w.mine"})); !strings.Contains(got, `"w.mine"`) {
+	if got := string(c.Request("tools/call", map[string]any{"name": "w_mine"})); !strings.Contains(got, `"w_mine"`) {
 		t.Errorf("a mounted tool took the place of another: %s", got)
 	}
-	root.Remove(mcp.KindTool, "w.mine")
+	root.Remove(mcp.KindTool, "w_mine")
 	child.MustAdd(tool("more"))
-	if got := string(c.Request("tools/call", map[string]any{"name": "w.mine"})); !strings.Contains(got, `"text"`) {
+	if got := string(c.Request("tools/call", map[string]any{"name": "w_mine"})); !strings.Contains(got, `"text"`) {
 		t.Errorf("a name that is free again is not used: %s", got)
 	}
 }
@@ -155,7 +155,7 @@ func TestMountFaults(t *testing.T) {
 		}
 	}
 	b.MustAdd(tool("later"))
-	if got := asker(t, a)("tools/list", ""); strings.Contains(got, "later") || strings.Contains(got, "x.") {
+	if got := asker(t, a)("tools/list", ""); strings.Contains(got, "later") || strings.Contains(got, "x_") {
 		t.Errorf("a mount that failed left something: %s", got)
 	}
 	if err := b.Mount("a", bare(mcp.Options{})); err != nil {
@@ -192,11 +192,11 @@ func TestMountKeepsRules(t *testing.T) {
 			continue
 		}
 		c := newAsked(t, root, rev, mcptest.Accepting(map[string]any{"name": "Ada"}))
-		if got := string(c.Request("tools/list", nil)); strings.Contains(got, "hidden") || !strings.Contains(got, `"c.ask"`) {
+		if got := string(c.Request("tools/list", nil)); strings.Contains(got, "hidden") || !strings.Contains(got, `"c_ask"`) {
 			t.Errorf("%v: %s", rev, got)
 		}
 		for name, want := range map[string]string{"ask": "Hello Ada", "slow": "timed out after 20ms", "fail": "failed", "task": `"text"`} {
-			if got := string(c.Request("tools/call", map[string]any{"name": "c." + name})); !strings.Contains(got, want) || strings.Contains(got, "secret") {
+			if got := string(c.Request("tools/call", map[string]any{"name": "c_" + name})); !strings.Contains(got, want) || strings.Contains(got, "secret") {
 				t.Errorf("%v: %s: %s, want %s", rev, name, got, want)
 			}
 		}
@@ -231,8 +231,8 @@ func TestUnmount(t *testing.T) {
 		t.Error("something was unmounted that was not mounted")
 	}
 	// What takes the place of something mounted stays.
-	root.Remove(mcp.KindTool, "w.forecast")
-	root.MustAdd(tool("w.forecast"))
+	root.Remove(mcp.KindTool, "w_forecast")
+	root.MustAdd(tool("w_forecast"))
 	c := newAsked(t, root, protocol.LatestLegacy)
 	if !root.Unmount("w", child) || root.Unmount("w", child) {
 		t.Error("Unmount does not tell what there was")
@@ -243,15 +243,15 @@ func TestUnmount(t *testing.T) {
 	for _, method := range listMethods {
 		all += string(c.Request(method, nil))
 	}
-	if !strings.Contains(all, `"own"`) || !strings.Contains(all, `"w.forecast"`) ||
+	if !strings.Contains(all, `"own"`) || !strings.Contains(all, `"w_forecast"`) ||
 		strings.Contains(all, "later") || strings.Contains(all, "describe") || strings.Contains(all, "weather://") {
 		t.Errorf("left are %s", all)
 	}
-	if got := string(c.Request("tools/call", map[string]any{"name": "w.forecast"})); !strings.Contains(got, `"w.forecast"`) {
+	if got := string(c.Request("tools/call", map[string]any{"name": "w_forecast"})); !strings.Contains(got, `"w_forecast"`) {
 		t.Errorf("the server's own tool is gone: %s", got)
 	}
 	// It can be mounted again, and now also the other way round.
-	root.Remove(mcp.KindTool, "w.forecast")
+	root.Remove(mcp.KindTool, "w_forecast")
 	if err := root.Mount("w", child); err != nil {
 		t.Error(err)
 	}

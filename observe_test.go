@@ -408,10 +408,10 @@ func TestObserversOfMounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := join(t, transports[0], protocol.LatestLegacy, root)
-	p.ask("tools/call", `"name":"eu.w.forecast","arguments":{"city":"Oslo"}`)
-	p.askAs("2", "tools/call", `"name":"eu.w.forecast"`)
-	p.askAs("3", "tools/call", `"name":"eu.w.boom"`)
-	p.askAs("4", "prompts/get", `"name":"eu.w.describe","arguments":{"id":"no"}`)
+	p.ask("tools/call", `"name":"eu_w_forecast","arguments":{"city":"Oslo"}`)
+	p.askAs("2", "tools/call", `"name":"eu_w_forecast"`)
+	p.askAs("3", "tools/call", `"name":"eu_w_boom"`)
+	p.askAs("4", "prompts/get", `"name":"eu_w_describe","arguments":{"id":"no"}`)
 	mu.Lock()
 	defer mu.Unlock()
 	var got []string
@@ -420,7 +420,7 @@ func TestObserversOfMounts(t *testing.T) {
 	}
 	var want []string
 	for _, name := range []string{"forecast", "forecast", "boom"} {
-		want = append(want, "root begin eu.w."+name, "child begin "+name, "child end "+name, "root end eu.w."+name)
+		want = append(want, "root begin eu_w_"+name, "child begin "+name, "child end "+name, "root end eu_w_"+name)
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)

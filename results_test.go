@@ -147,7 +147,7 @@ func TestServerLists(t *testing.T) {
 	}{
 		{s, "look", nil, "look z q x://t/{id}"},
 		{s, "look", []mcptest.Option{as}, "a look z p q x://r x://t/{id}"},
-		{parent, "sub.look", nil, "look z q x://t/{id}"},
+		{parent, "sub_look", nil, "look z q x://t/{id}"},
 	} {
 		for _, rev := range protocol.Revisions() {
 			mcptest.New(t, at.server, append(at.options, mcptest.Revision(rev))...).Call(at.tool, nil)

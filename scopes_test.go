@@ -390,7 +390,7 @@ func TestScopesOfMountsAndMethods(t *testing.T) {
 	for _, rev := range []protocol.Revision{protocol.V20250618, protocol.Latest} {
 		c := (&bearerClient{t: t, h: behind(s, auth.Options{Scopes: []string{"notes:read"}}), rev: rev, token: "a/alice/notes:read"}).open()
 		for _, call := range calls {
-			name := "child.shut"
+			name := "child_shut"
 			if strings.Contains(call.params, "uri") && !strings.Contains(call.params, "ref/prompt") {
 				name = "shut"
 			}

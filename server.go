@@ -389,8 +389,8 @@ func (s *Server) Templates(f *Frame) iter.Seq[protocol.ResourceTemplate] {
 	return offered[protocol.ResourceTemplate](s, f, KindTemplate)
 }
 
-// Mount offers what child offers, too: its tools and prompts with prefix and a
-// dot before their names, as in "weather.forecast", its resources, skills and
+// Mount offers what child offers, too: its tools and prompts with prefix and
+// "_" before their names, as in "weather_forecast", its resources, skills and
 // templates by their own URIs, and its extensions. An empty prefix leaves names as they are. What
 // child gets or loses later comes and goes here as well, and who subscribes to
 // a resource here hears of child's ResourceUpdated.
@@ -417,7 +417,7 @@ func (s *Server) Mount(prefix string, child *Server) error {
 		return fmt.Errorf("mcp: mount %q: a prefix has 1 to 128 letters, digits, '_', '-' or '.', or is empty", prefix)
 	}
 	if prefix != "" {
-		prefix += "."
+		prefix += mountSeparator
 	}
 	m := &mount{parent: s, child: child, prefix: prefix}
 	child.mounts.join(m)
@@ -428,7 +428,7 @@ func (s *Server) Mount(prefix string, child *Server) error {
 	unmount, err := s.catalog.Internal(call.Private{}).Mount(child.catalog, prefix, m.handler, m.leftOut)
 	if err != nil {
 		child.mounts.leave(m)
-		return fmt.Errorf("mcp: mount %q: %w", strings.TrimSuffix(prefix, "."), err)
+		return fmt.Errorf("mcp: mount %q: %w", strings.TrimSuffix(prefix, mountSeparator), err)
 	}
 	child.mounts.done(m, unmount)
 	return nil
@@ -442,7 +442,7 @@ func (s *Server) Unmount(prefix string, child *Server) bool {
 		return false
 	}
 	if prefix != "" {
-		prefix += "."
+		prefix += mountSeparator
 	}
 	m := child.mounts.take(s, prefix)
 	if m == nil {

@@ -164,11 +164,11 @@ func TestSetsOfMountedServers(t *testing.T) {
 	}
 	for _, transport := range transportsOf(protocol.V20250618) {
 		c := openSession(t, transport, s)
-		if got := ask(t, c, "tools/call", `{"name":"child.grant"}`); !strings.Contains(got, "Unknown tool: child.grant") {
+		if got := ask(t, c, "tools/call", `{"name":"child_grant"}`); !strings.Contains(got, "Unknown tool: child_grant") {
 			t.Errorf("%s: got %s", transport.name, got)
 		}
-		ask(t, c, "tools/call", `{"name":"child.enable"}`)
-		if got := ask(t, c, "tools/list", `{}`); !strings.Contains(got, `"child.grant"`) || strings.Contains(got, `"ban"`) {
+		ask(t, c, "tools/call", `{"name":"child_enable"}`)
+		if got := ask(t, c, "tools/list", `{}`); !strings.Contains(got, `"child_grant"`) || strings.Contains(got, `"ban"`) {
 			t.Errorf("%s: got %s", transport.name, got)
 		}
 	}

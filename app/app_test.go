@@ -325,10 +325,10 @@ func TestOnly(t *testing.T) {
 				t.Error(err)
 			}
 			mounted := mcptest.New(t, child, shows(), mcptest.Revision(rev))
-			if _, err := mounted.TryCall("bills.refresh", nil); err != nil {
+			if _, err := mounted.TryCall("bills_refresh", nil); err != nil {
 				t.Error(err)
 			}
-			if listed(t, mcptest.New(t, child, mcptest.Revision(rev)), "bills.refresh") != "" {
+			if listed(t, mcptest.New(t, child, mcptest.Revision(rev)), "bills_refresh") != "" {
 				t.Error("the list of the outer server has it")
 			}
 		})
@@ -416,7 +416,7 @@ func TestMountedView(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for want, s := range map[string]*mcp.Server{"": inner, "bills.": middle, "a-b.c.bills.": outer} {
+	for want, s := range map[string]*mcp.Server{"": inner, "bills_": middle, "a-b.c_bills_": outer} {
 		c := mcptest.New(t, s)
 		if got := c.Read(uri)[0].Text; !strings.Contains(got, `("`+want+`");</script>`) {
 			t.Errorf("%q: the document is %s", want, got)
@@ -428,7 +428,7 @@ func TestMountedView(t *testing.T) {
 			t.Errorf("%q: declared %s", want, got)
 		}
 	}
-	if got := mcptest.New(t, plain).Read(uri)[0].Text; !strings.Contains(got, `("bills.");</script>`) {
+	if got := mcptest.New(t, plain).Read(uri)[0].Text; !strings.Contains(got, `("bills_");</script>`) {
 		t.Errorf("without a prefix the document is %s", got)
 	}
 }
@@ -442,12 +442,12 @@ func TestForeignView(t *testing.T) {
 	}
 	child.MustAdd(app.View(uri, page, nil), mcp.Tool("total", total, app.Show(uri))) // its view is left out, which the log says
 	c := mcptest.New(t, outer)
-	if got := listed(t, c, "child.total"); got == "" || strings.Contains(got, "_meta") {
+	if got := listed(t, c, "child_total"); got == "" || strings.Contains(got, "_meta") {
 		t.Errorf("listed as %s", got)
 	}
 	outer.Remove(mcp.KindResource, uri)
 	child.MustAdd(mcp.Tool("more", total)) // by which the rest is tried again
-	if got := listed(t, c, "child.total"); !strings.Contains(got, `"resourceUri"`) {
+	if got := listed(t, c, "child_total"); !strings.Contains(got, `"resourceUri"`) {
 		t.Errorf("listed as %s", got)
 	}
 }

@@ -202,7 +202,7 @@ func TestOneWindow(t *testing.T) {
 			if err := g.Add("one", tr, nil); err != nil {
 				t.Fatal(err)
 			}
-			_, err := g.Call(t.Context(), "one.hello", nil)
+			_, err := g.Call(t.Context(), "one_hello", nil)
 			return func() error { return g.Warm(t.Context()) }, g.Close, err
 		},
 	}

@@ -61,7 +61,7 @@ func many(ctx context.Context, name string) (Forecast, error) {
 	if err := g.AddConfig(file, nil); err != nil {
 		log.Print(err) // says what is wrong with some of them; the others work
 	}
-	return client.Call[Forecast](ctx, g, "weather.forecast", Place{City: "Oslo"})
+	return client.Call[Forecast](ctx, g, "weather_forecast", Place{City: "Oslo"})
 }
 
 func TestClients(t *testing.T) {

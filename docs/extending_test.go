@@ -131,9 +131,9 @@ func TestExtending(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ who, want string }{
-		{"", "weather.forecast"},
-		{"bob", "internal_reset weather.forecast"},
-		{"ada", "internal_reset refund weather.forecast"},
+		{"", "weather_forecast"},
+		{"bob", "internal_reset weather_forecast"},
+		{"ada", "internal_reset refund weather_forecast"},
 	} {
 		c := mcptest.New(t, s, mcptest.As(mcp.Identity{Subject: tt.who}))
 		var names []string
@@ -143,7 +143,7 @@ func TestExtending(t *testing.T) {
 		if got := strings.Join(names, " "); got != tt.want {
 			t.Errorf("%q sees %s, want %s", tt.who, got, tt.want)
 		}
-		if got := c.Call("weather.forecast", nil).Text(); got != "refunded" {
+		if got := c.Call("weather_forecast", nil).Text(); got != "refunded" {
 			t.Errorf("got %q", got)
 		}
 		if got := string(c.Request("shop/stock", StockIn{"tea"})); !strings.Contains(got, `"left":7`) {
@@ -153,12 +153,12 @@ func TestExtending(t *testing.T) {
 			t.Error("a number was taken for a text")
 		}
 	}
-	if !strings.Contains(lines.String(), `tools/call weather.forecast by "`) {
+	if !strings.Contains(lines.String(), `tools/call weather_forecast by "`) {
 		t.Errorf("logged %s", &lines)
 	}
 	legacy := mcptest.New(t, s, mcptest.Revision(protocol.V20251125))
 	legacy.Notify("shop/opened", nil)
-	legacy.Call("weather.forecast", nil)
+	legacy.Call("weather_forecast", nil)
 	if opened.Load() == 0 {
 		t.Error("the notification was not heard")
 	}

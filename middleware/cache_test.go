@@ -254,7 +254,7 @@ func TestCacheOfMounted(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := mcptest.New(t, parent, mcptest.Revision(protocol.Latest), mcptest.Trace(spectest.New(t).Hear))
-		got := string(c.Request("tools/call", map[string]any{"name": "c.read"}))
+		got := string(c.Request("tools/call", map[string]any{"name": "c_read"}))
 		if !strings.Contains(got, `"runs":1`) || !strings.Contains(got, fmt.Sprintf("%q", name)) || *runs != 1 {
 			t.Errorf("server %d, %d runs: %s", i, *runs, got)
 		}

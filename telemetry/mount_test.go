@@ -25,7 +25,7 @@ func TestMounted(t *testing.T) {
 	}
 	told := newCollector()
 	c := mcptest.New(t, told.watch(t, host, nil))
-	const name = "child.look"
+	const name = "child_look"
 	told.spans.Reset()
 	c.Call(name, nil)
 	spans := told.spans.Ended()

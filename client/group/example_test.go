@@ -39,10 +39,10 @@ func Example() {
 		}
 		fmt.Println(tool.Name)
 	}
-	forecast, err := client.Call[weather](ctx, servers, "south.forecast", place{City: "Rome"})
+	forecast, err := client.Call[weather](ctx, servers, "south_forecast", place{City: "Rome"})
 	fmt.Println(forecast.Degrees, err)
 	// Output:
-	// north.forecast
-	// south.forecast
+	// north_forecast
+	// south_forecast
 	// 12 <nil>
 }

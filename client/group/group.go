@@ -5,12 +5,17 @@
 //	if err := g.Add("weather", client.HTTP("https://weather.example.com/mcp", nil), nil); err != nil {
 //		return err
 //	}
-//	f, err := client.Call[Forecast](ctx, g, "weather.forecast", Place{"Oslo"})
+//	f, err := client.Call[Forecast](ctx, g, "weather_forecast", Place{"Oslo"})
 //
 // The name of a server and a separator precede the names of its tools and
-// prompts and the URIs of its resources, also in results, so that what one call
-// returns can be given to the next. A call goes to the server that the prefix
-// names; a list asks all servers at once.
+// prompts. The name and a dot precede the URIs of its resources, also in
+// results, so that what one call returns can be given to the next. A call goes
+// to the server that the prefix names; a list asks all servers at once.
+//
+// A full name belongs to the longest name of a server that it begins with, even
+// while that server is down. With servers git and git_hub, git_hub_search is a
+// tool of git_hub. A tool hub_search of git is left out of lists and logged, so
+// that no server takes over a tool of another one.
 //
 // Each server has a goroutine that keeps its connection open. Group.mu guards
 // the list of servers and is never held during a call. The package is built on
@@ -41,8 +46,8 @@ type Options struct {
 	// Client are the options of servers that Add gives none; nil means the zero
 	// value.
 	Client *client.Options
-	// Separator stands between the name of a server and that of a tool; ""
-	// means ".". Models that take no dots in names want "_" or the like.
+	// Separator stands between the name of a server and that of a tool or prompt;
+	// "" means "_". Several hosts refuse names with a dot. URIs always have a dot.
 	Separator string
 	// ListTimeout is how long a list waits for one server; 0 means 30 seconds,
 	// less than 0 no limit. The list goes without the server then.
@@ -70,9 +75,11 @@ type Status struct {
 	Instructions string
 }
 
-// Group uses many servers as if they were one. Names of tools and prompts, and
-// URIs of resources and templates, have the name of their server and a dot
-// before them: weather.forecast, weather.config://app. A server that cannot be
+// Group uses many servers as if they were one. Names of tools and prompts have
+// the name of their server and the separator before them: weather_forecast. URIs
+// of resources and templates have the name and a dot: weather.config://app. What
+// a scheme cannot have of the name is written as a plus sign and the hexadecimal
+// digits of the byte there, so that of git_hub is git+5fhub. A server that cannot be
 // reached is missing from lists, and calls to it fail with client.ErrConnection;
 // the others do not notice. Its connection is opened again until Remove or
 // Close; after client.ErrUnauthorized, such as a refused login, only by Warm. All methods are safe for concurrent use.
@@ -97,15 +104,14 @@ func New(opts *Options) *Group {
 	if opts != nil {
 		g.opts = *opts
 	}
-	g.opts.Separator = cmp.Or(g.opts.Separator, ".")
+	g.opts.Separator = cmp.Or(g.opts.Separator, "_")
 	g.opts.ListTimeout = cmp.Or(g.opts.ListTimeout, 30*time.Second)
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	return g
 }
 
 // Add connects to a server in the background; Warm waits for it. opts nil means
-// Options.Client. A name that is taken, or that begins as the name of another
-// one with the separator, is an error.
+// Options.Client. A name that is taken, or none, is an error.
 func (g *Group) Add(name string, t client.Transport, opts *client.Options) error {
 	if t == nil {
 		return &client.Error{Op: "add server " + name, Err: errors.New("no transport")}
@@ -151,19 +157,13 @@ func (g *Group) add(name string, t client.Transport, opts *client.Options, fault
 // errClosed is the cause of everything that is asked of a group after Close.
 var errClosed = fmt.Errorf("%w: the group is closed", client.ErrClosed)
 
-// checkName returns an error for a name that would make other names ambiguous;
-// g.mu is held.
+// checkName returns an error for a name that is empty or taken; g.mu is held.
 func (g *Group) checkName(s *server) error {
 	if s.name == "" {
 		return errors.New("a server needs a name")
 	}
-	for _, other := range g.servers {
-		if other.name == s.name {
-			return errors.New("the name is taken")
-		}
-		if strings.HasPrefix(s.prefix, other.prefix) || strings.HasPrefix(other.prefix, s.prefix) {
-			return fmt.Errorf("the name cannot be told from that of server %q; choose another, or another separator than %q", other.name, g.opts.Separator)
-		}
+	if slices.ContainsFunc(g.servers, func(other *server) bool { return other.name == s.name }) {
+		return errors.New("the name is taken")
 	}
 	return nil
 }
@@ -256,13 +256,22 @@ func (g *Group) Close() error {
 	return reconnector.WaitClosed("close the group", g.tasks.Wait, all...)
 }
 
-// route returns the server that a name or URI belongs to, and its name there.
-func (g *Group) route(op, full string) (s *server, name string, err error) {
-	servers := g.all()
-	for _, s := range servers { // at most one fits: see checkName
-		if name, ok := strings.CutPrefix(full, s.prefix); ok {
-			return s, name, nil
+// owner returns the server that a full name or URI belongs to, and its name
+// there; nil if it belongs to none.
+func owner(servers []*server, of kind, full string) (longest *server, name string) {
+	for _, s := range servers {
+		if rest, ok := strings.CutPrefix(full, s.prefix(of)); ok && (longest == nil || len(rest) < len(name)) {
+			longest, name = s, rest
 		}
+	}
+	return longest, name
+}
+
+// route is owner for an operation, with an error if there is none.
+func (g *Group) route(op string, of kind, full string) (s *server, name string, err error) {
+	servers := g.all()
+	if s, name = owner(servers, of, full); s != nil {
+		return s, name, nil
 	}
 	g.mu.Lock()
 	closed := g.closed
@@ -278,16 +287,20 @@ func (g *Group) route(op, full string) (s *server, name string, err error) {
 			known += ", " + s.name
 		}
 	}
+	separator := g.opts.Separator
+	if of == uris {
+		separator = uriSeparator
+	}
 	return nil, "", &client.Error{Op: op + " " + full,
-		Err: fmt.Errorf("%w: it does not begin with the name of a server and %q; %s", client.ErrNotFound, g.opts.Separator, known)}
+		Err: fmt.Errorf("%w: it does not begin with the name of a server and %q; %s", client.ErrNotFound, separator, known)}
 }
 
 // on makes a call to the server that full names. fn gets the connection and the
 // name without its prefix; an error that it returns gets the server's name. The
 // result is returned along with it, as package client has both for some calls.
-func on[T any](ctx context.Context, g *Group, op, full string, fn func(c *client.Client, s *server, name string) (T, error)) (T, error) {
+func on[T any](ctx context.Context, g *Group, op string, of kind, full string, fn func(c *client.Client, s *server, name string) (T, error)) (T, error) {
 	var none T
-	s, name, err := g.route(op, full)
+	s, name, err := g.route(op, of, full)
 	if err != nil {
 		return none, err
 	}
@@ -319,10 +332,10 @@ func (g *Group) Ping(ctx context.Context, options ...client.CallOption) error {
 	return errors.Join(faults...)
 }
 
-// Call calls a tool, such as weather.forecast. URIs in the content of the
+// Call calls a tool, such as weather_forecast. URIs in the content of the
 // result have the server's prefix; Raw is as it came.
 func (g *Group) Call(ctx context.Context, tool string, args any, options ...client.CallOption) (*client.CallToolResult, error) {
-	return on(ctx, g, "call", tool, func(c *client.Client, s *server, name string) (*client.CallToolResult, error) {
+	return on(ctx, g, "call", names, tool, func(c *client.Client, s *server, name string) (*client.CallToolResult, error) {
 		result, err := c.Call(ctx, name, args, options...)
 		if result == nil {
 			return nil, err
@@ -338,7 +351,7 @@ func (g *Group) Call(ctx context.Context, tool string, args any, options ...clie
 
 // Read reads a resource, such as weather.config://app.
 func (g *Group) Read(ctx context.Context, uri string, options ...client.CallOption) (*protocol.ReadResourceResult, error) {
-	return on(ctx, g, "read", uri, func(c *client.Client, s *server, name string) (*protocol.ReadResourceResult, error) {
+	return on(ctx, g, "read", uris, uri, func(c *client.Client, s *server, name string) (*protocol.ReadResourceResult, error) {
 		result, err := c.Read(ctx, name, options...)
 		if result == nil {
 			return nil, err
@@ -346,15 +359,15 @@ func (g *Group) Read(ctx context.Context, uri string, options ...client.CallOpti
 		own := *result
 		own.Contents = slices.Clone(own.Contents)
 		for i := range own.Contents {
-			own.Contents[i].URI = s.prefix + own.Contents[i].URI
+			own.Contents[i].URI = s.prefix(uris) + own.Contents[i].URI
 		}
 		return &own, err
 	})
 }
 
-// GetPrompt gets a prompt, such as weather.report.
+// GetPrompt gets a prompt, such as weather_report.
 func (g *Group) GetPrompt(ctx context.Context, name string, args map[string]string, options ...client.CallOption) (*protocol.GetPromptResult, error) {
-	return on(ctx, g, "get prompt", name, func(c *client.Client, s *server, name string) (*protocol.GetPromptResult, error) {
+	return on(ctx, g, "get prompt", names, name, func(c *client.Client, s *server, name string) (*protocol.GetPromptResult, error) {
 		result, err := c.GetPrompt(ctx, name, args, options...)
 		if result == nil {
 			return nil, err
@@ -370,7 +383,11 @@ func (g *Group) GetPrompt(ctx context.Context, name string, args map[string]stri
 
 // Complete asks what an argument of a prompt or a template can be.
 func (g *Group) Complete(ctx context.Context, q client.Completion, options ...client.CallOption) (*protocol.Completion, error) {
-	return on(ctx, g, "complete", cmp.Or(q.Prompt, q.Template), func(c *client.Client, _ *server, name string) (*protocol.Completion, error) {
+	of := names
+	if q.Prompt == "" {
+		of = uris
+	}
+	return on(ctx, g, "complete", of, cmp.Or(q.Prompt, q.Template), func(c *client.Client, _ *server, name string) (*protocol.Completion, error) {
 		if q.Prompt != "" {
 			q.Prompt = name
 		} else {
@@ -407,14 +424,15 @@ func (g *Group) Listen(ctx context.Context, name string, filter client.Filter, f
 const maxListed = 100_000
 
 // Tools lists the tools of all servers, one server after the other. A server
-// that is not ready or fails is left out; see Status. Only the end of ctx is an
+// that is not ready or fails is left out; see Status. So is a tool whose full
+// name belongs to another server. Only the end of ctx is an
 // error.
 func (g *Group) Tools(ctx context.Context, options ...client.CallOption) iter.Seq2[protocol.Tool, error] {
 	return list(ctx, g,
 		func(ctx context.Context, c *client.Client) iter.Seq2[protocol.Tool, error] {
 			return c.Tools(ctx, options...)
 		},
-		func(t *protocol.Tool, prefix string) { t.Name = prefix + t.Name })
+		names, func(t *protocol.Tool, prefix string) string { t.Name = prefix + t.Name; return t.Name })
 }
 
 // Prompts lists the prompts of all servers, as Tools does.
@@ -423,7 +441,7 @@ func (g *Group) Prompts(ctx context.Context, options ...client.CallOption) iter.
 		func(ctx context.Context, c *client.Client) iter.Seq2[protocol.Prompt, error] {
 			return c.Prompts(ctx, options...)
 		},
-		func(p *protocol.Prompt, prefix string) { p.Name = prefix + p.Name })
+		names, func(p *protocol.Prompt, prefix string) string { p.Name = prefix + p.Name; return p.Name })
 }
 
 // Resources lists the resources of all servers, as Tools does.
@@ -432,7 +450,10 @@ func (g *Group) Resources(ctx context.Context, options ...client.CallOption) ite
 		func(ctx context.Context, c *client.Client) iter.Seq2[protocol.Resource, error] {
 			return c.Resources(ctx, options...)
 		},
-		func(r *protocol.Resource, prefix string) { r.Name, r.URI = prefix+r.Name, prefix+r.URI })
+		uris, func(r *protocol.Resource, prefix string) string {
+			r.Name, r.URI = prefix+r.Name, prefix+r.URI
+			return r.URI
+		})
 }
 
 // Templates lists the resource templates of all servers, as Tools does.
@@ -441,15 +462,18 @@ func (g *Group) Templates(ctx context.Context, options ...client.CallOption) ite
 		func(ctx context.Context, c *client.Client) iter.Seq2[protocol.ResourceTemplate, error] {
 			return c.Templates(ctx, options...)
 		},
-		func(t *protocol.ResourceTemplate, prefix string) {
+		uris, func(t *protocol.ResourceTemplate, prefix string) string {
 			t.Name, t.URITemplate = prefix+t.Name, prefix+t.URITemplate
+			return t.URITemplate
 		})
 }
 
 // list asks all servers at once and yields their lists in the order of the
 // servers. It keeps all of them in memory until the last has come, maxListed
 // items of each at most: the order must not depend on which server is quicker.
-func list[T any](ctx context.Context, g *Group, items func(context.Context, *client.Client) iter.Seq2[T, error], rename func(item *T, prefix string)) iter.Seq2[T, error] {
+// rename puts the prefix before the names of an item, and returns the one that a
+// call has. An item whose full name belongs to another server is left out.
+func list[T any](ctx context.Context, g *Group, items func(context.Context, *client.Client) iter.Seq2[T, error], of kind, rename func(item *T, prefix string) string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		servers := g.all()
 		lists := make([][]T, len(servers))
@@ -465,7 +489,11 @@ func list[T any](ctx context.Context, g *Group, items func(context.Context, *cli
 		}
 		for i, s := range servers {
 			for _, item := range lists[i] {
-				rename(&item, s.prefix)
+				full := rename(&item, s.prefix(of))
+				if by, _ := owner(servers, of, full); by != s {
+					s.leaveOut(full, by)
+					continue
+				}
 				if !yield(item, nil) {
 					return
 				}

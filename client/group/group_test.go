@@ -72,18 +72,20 @@ func TestGroupCaller(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, b := range servers {
-		backendtest.UseCaller(t, m, b.Name+".", b.Name)
+		backendtest.UseCaller(t, m, b.Name+"_", b.Name+".", b.Name)
 	}
 }
 
+// Names that are empty or taken are refused, and what belongs to no server is not
+// found.
 func TestGroupNames(t *testing.T) {
 	a := backendtest.New(t, "a", nil)
-	m := newGroup(t, &group.Options{Separator: "_"}, a)
+	m := newGroup(t, nil, a)
 	backendtest.Echo(t, m, "a_echo", "x", "a x")
 	for _, test := range []struct {
 		name string
 		ok   bool
-	}{{"a", false}, {"a_b", false}, {"", false}, {"ab", true}, {"b", true}, {"b_c", false}} {
+	}{{"a", false}, {"", false}, {"ab", true}, {"b", true}} {
 		if err := m.Add(test.name, a.Transport(), nil); (err == nil) != test.ok {
 			t.Errorf("%q: got %v", test.name, err)
 		}
@@ -91,10 +93,16 @@ func TestGroupNames(t *testing.T) {
 	if err := m.Add("c", nil, nil); err == nil {
 		t.Error("nil is no transport")
 	}
-	for _, name := range []string{"echo", "c_echo", "_echo", ""} {
+	for _, name := range []string{"echo", "a.echo", "c_echo", "_echo", ""} {
 		_, err := m.Call(t.Context(), name, nil)
-		if !errors.Is(err, client.ErrNotFound) || !strings.Contains(err.Error(), "the servers are a, ab, b") {
+		if !errors.Is(err, client.ErrNotFound) || !strings.Contains(err.Error(), `server and "_"; the servers are a, ab, b`) {
 			t.Errorf("%q: got %v", name, err)
+		}
+	}
+	for _, uri := range []string{"notes://1", "a_notes://1", "c.notes://1", ""} {
+		_, err := m.Read(t.Context(), uri)
+		if !errors.Is(err, client.ErrNotFound) || !strings.Contains(err.Error(), `server and "."; the servers are a, ab, b`) {
+			t.Errorf("%q: got %v", uri, err)
 		}
 	}
 	if err := m.Remove("c"); !errors.Is(err, client.ErrNotFound) {
@@ -131,16 +139,16 @@ func TestGroupServerDown(t *testing.T) {
 			}
 			return strings.Join(names, " ")
 		}
-		if got := tools(); got != "a.echo a.sum" {
+		if got := tools(); got != "a_echo a_sum" {
 			t.Errorf("got %s", got)
 		}
-		if _, err := m.Call(t.Context(), "b.echo", backendtest.EchoIn{Text: "x"}); !errors.Is(err, client.ErrConnection) || !client.Retriable(err) || !strings.Contains(err.Error(), `server "b": connect to `) || !strings.HasSuffix(err.Error(), `: no connection: not yet`) {
+		if _, err := m.Call(t.Context(), "b_echo", backendtest.EchoIn{Text: "x"}); !errors.Is(err, client.ErrConnection) || !client.Retriable(err) || !strings.Contains(err.Error(), `server "b": connect to `) || !strings.HasSuffix(err.Error(), `: no connection: not yet`) {
 			t.Errorf("got %v", err)
 		}
-		backendtest.Echo(t, m, "a.echo", "x", "a x")
+		backendtest.Echo(t, m, "a_echo", "x", "a x")
 		b.Accept()
 		time.Sleep(time.Minute)
-		if got := tools(); got != "a.echo a.sum b.echo b.sum" {
+		if got := tools(); got != "a_echo a_sum b_echo b_sum" {
 			t.Errorf("got %s", got)
 		}
 		status := m.Status()
@@ -150,17 +158,17 @@ func TestGroupServerDown(t *testing.T) {
 
 		b.Cut(errors.New("gone again"))
 		synctest.Wait()
-		if got := tools(); got != "a.echo a.sum" {
+		if got := tools(); got != "a_echo a_sum" {
 			t.Errorf("got %s", got)
 		}
 		if status := m.Status()[1]; status.State == client.StateReady || status.Err == nil {
 			t.Errorf("got %+v", status)
 		}
-		backendtest.Echo(t, m, "a.echo", "x", "a x")
+		backendtest.Echo(t, m, "a_echo", "x", "a x")
 		time.Sleep(10 * time.Minute) // longer than a client tries to come back
 		b.Accept()
 		time.Sleep(time.Minute)
-		backendtest.Echo(t, m, "b.echo", "x", "b x")
+		backendtest.Echo(t, m, "b_echo", "x", "b x")
 		mu.Lock()
 		defer mu.Unlock()
 		if got := strings.Join(heard, ", "); !strings.HasPrefix(got, "a ready, b disconnected") && !strings.HasPrefix(got, "b disconnected, a ready") || !strings.HasSuffix(got, "b ready") {
@@ -187,7 +195,7 @@ func TestGroupSlowServer(t *testing.T) {
 		for prompt, err := range m.Prompts(t.Context()) {
 			names = append(names, fmt.Sprint(prompt.Name, err))
 		}
-		if got := strings.Join(names, " "); got != "a.greet<nil>" || time.Since(start) != 3*time.Second {
+		if got := strings.Join(names, " "); got != "a_greet<nil>" || time.Since(start) != 3*time.Second {
 			t.Errorf("got %s after %v", got, time.Since(start))
 		}
 		if err := m.Status()[1].Err; !errors.Is(err, client.ErrTimeout) {
@@ -274,7 +282,7 @@ func TestGroupConfig(t *testing.T) {
 		"off": {"url": "http://127.0.0.1:1/mcp", "disabled": true},
 		"missing": {"command": "talaria-no-such-program"},
 		"bad": {"command": "${NONE}"},
-		"http.2": {"url": %[1]q}
+		"http_2": {"url": %[1]q}
 	}}`, web.URL, socket.URL)
 	c, err := config.Parse("mcp.json", []byte(text), &config.Options{Env: func(name string) (string, bool) { return "s3cret", name == "TOKEN" }})
 	if err != nil {
@@ -282,7 +290,7 @@ func TestGroupConfig(t *testing.T) {
 	}
 	m := newGroup(t, nil)
 	err = m.AddConfig(c, nil)
-	if err == nil || !strings.Contains(err.Error(), `mcp.json: server "bad": command: the environment has no NONE`) || !strings.Contains(err.Error(), "add server http.2") {
+	if err == nil || !strings.Contains(err.Error(), `mcp.json: server "bad": command: the environment has no NONE`) {
 		t.Errorf("got %v", err)
 	}
 	if err := m.Warm(t.Context()); err == nil || !strings.Contains(err.Error(), "talaria-no-such-program") || !strings.Contains(err.Error(), `server "bad"`) {
@@ -292,16 +300,19 @@ func TestGroupConfig(t *testing.T) {
 	for _, s := range m.Status() {
 		got = append(got, fmt.Sprint(s.Name, " ", s.State))
 	}
-	if want := "http ready, sse ready, ws ready, missing disconnected, bad disconnected"; strings.Join(got, ", ") != want {
+	if want := "http ready, sse ready, ws ready, missing disconnected, bad disconnected, http_2 ready"; strings.Join(got, ", ") != want {
 		t.Errorf("got %s, want %s", strings.Join(got, ", "), want)
 	}
-	for _, name := range []string{"http", "sse", "ws"} {
-		backendtest.Echo(t, m, name+".echo", "x", "web x")
+	for _, name := range []string{"http", "sse", "ws", "http_2"} {
+		backendtest.Echo(t, m, name+"_echo", "x", "web x")
+	}
+	if err := m.AddConfig(c, nil); err == nil || strings.Count(err.Error(), "the name is taken") != 6 {
+		t.Errorf("added twice: %v", err)
 	}
 	if _, ok := auth.Load("Bearer s3cret"); !ok {
 		t.Error("the header of the file was not sent")
 	}
-	if _, err := m.Call(t.Context(), "bad.echo", nil); !errors.Is(err, client.ErrConnection) || !strings.Contains(err.Error(), "NONE") {
+	if _, err := m.Call(t.Context(), "bad_echo", nil); !errors.Is(err, client.ErrConnection) || !strings.Contains(err.Error(), "NONE") {
 		t.Errorf("got %v", err)
 	}
 	if err := m.Remove("bad"); err != nil {

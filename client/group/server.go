@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/client/internal/callback"
 	"github.com/talaria-go/mcp/client/internal/reconnector"
+	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -18,19 +21,77 @@ import (
 // and its status tells the fault. mu guards listFault.
 type server struct {
 	reconnector.Reconnector
-	group  *Group
-	name   string
-	prefix string // name and separator
-	cancel context.CancelFunc
-	ended  chan struct{} // closed when the Reconnector has ended
+	group    *Group
+	name     string
+	prefixes [2]string // by kind
+	cancel   context.CancelFunc
+	ended    chan struct{} // closed when the Reconnector has ended
 
 	mu        sync.Mutex
-	listFault error // of the last list
+	listFault error           // of the last list
+	leftOut   map[string]bool // full names that were logged; maxLogged at most
+}
+
+// kind says what a full name is of.
+type kind int
+
+const (
+	names kind = iota // tools and prompts
+	uris              // resources and templates
+)
+
+// uriSeparator stands between the name of a server and a URI. Together they begin
+// with a scheme again, which could not have an underscore.
+const uriSeparator = "."
+
+// maxLogged is how many names of a server are logged as left out.
+const maxLogged = 100
+
+// prefix returns what full names of the kind begin with: the name of the server and
+// the separator.
+func (s *server) prefix(of kind) string { return s.prefixes[of] }
+
+// scheme returns name with each byte escaped that the scheme of a URI cannot have:
+// as a plus sign and two hexadecimal digits. What does not begin with a letter gets
+// "x+" before it. Different names have different schemes.
+func scheme(name string) string {
+	var b strings.Builder
+	for i := range len(name) {
+		switch c := name[i]; {
+		case 'a' <= c|0x20 && c|0x20 <= 'z', i > 0 && ('0' <= c && c <= '9' || c == '-' || c == '.'):
+			b.WriteByte(c)
+		default:
+			if i == 0 {
+				b.WriteString("x+")
+			}
+			fmt.Fprintf(&b, "+%02x", c)
+		}
+	}
+	return b.String()
+}
+
+// leaveOut logs, once, that something is not listed since its full name belongs to
+// another server.
+func (s *server) leaveOut(full string, by *server) {
+	full = visible.Text(full, visible.Name)
+	s.mu.Lock()
+	known := s.leftOut[full] || len(s.leftOut) == maxLogged
+	if !known {
+		if s.leftOut == nil {
+			s.leftOut = make(map[string]bool)
+		}
+		s.leftOut[full] = true
+	}
+	s.mu.Unlock()
+	if logger := s.Options.Logger; !known && logger != nil {
+		safely.Log(logger.Warn().Str("server", s.name).Str("name", full).Str("owner", by.name),
+			"a name is left out of lists: it belongs to another server of the group")
+	}
 }
 
 // newServer returns a server, which may have a fault in place of a transport.
 func newServer(g *Group, name string, t client.Transport, opts *client.Options, fault error) *server {
-	s := &server{group: g, name: name, prefix: name + g.opts.Separator, ended: make(chan struct{})}
+	s := &server{group: g, name: name, prefixes: [2]string{names: name + g.opts.Separator, uris: scheme(name) + uriSeparator}, ended: make(chan struct{})}
 	s.Transport, s.Changed = t, s.changed
 	if opts != nil {
 		s.Options = *opts
@@ -150,7 +211,7 @@ func (s *server) notification(n client.Notification) client.Notification {
 		return n // what is no such notification is not for this side to mend
 	}
 	var err error
-	if params["uri"], err = json.Marshal(s.prefix + uri); err != nil {
+	if params["uri"], err = json.Marshal(s.prefix(uris) + uri); err != nil {
 		return n
 	}
 	if text, err := json.Marshal(params); err == nil {
@@ -164,10 +225,10 @@ func (s *server) notification(n client.Notification) client.Notification {
 func (s *server) content(item protocol.Content) protocol.Content {
 	switch item := item.(type) {
 	case protocol.ResourceLink:
-		item.URI = s.prefix + item.URI
+		item.URI = s.prefix(uris) + item.URI
 		return item
 	case protocol.EmbeddedResource:
-		item.Resource.URI = s.prefix + item.Resource.URI
+		item.Resource.URI = s.prefix(uris) + item.Resource.URI
 		return item
 	}
 	return item

@@ -221,7 +221,7 @@ func TestPoolClose(t *testing.T) {
 // A pool does whatever a client does.
 func TestPoolCaller(t *testing.T) {
 	p := newPool(t, backendtest.New(t, "a", nil), pool.Options{Size: 2})
-	backendtest.UseCaller(t, p, "", "a")
+	backendtest.UseCaller(t, p, "", "", "a")
 }
 
 // Ten thousand calls at once, each with its own answer; the bubble sees that no

@@ -85,7 +85,7 @@ func TestMounted(t *testing.T) {
 	if err := host.Mount("loud", child); err != nil {
 		t.Fatal(err)
 	}
-	if got := mcptest.Call[string](mcptest.New(t, host), "loud.shout", shoutIn{"hi"}); got != "HI" {
+	if got := mcptest.Call[string](mcptest.New(t, host), "loud_shout", shoutIn{"hi"}); got != "HI" {
 		t.Error(got)
 	}
 	if want := "begin shout, end shout ok"; r.String() != want {

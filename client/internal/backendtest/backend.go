@@ -161,8 +161,9 @@ func Echo(t *testing.T, c client.Caller, tool, text, want string) {
 	}
 }
 
-// UseCaller makes every call of the interface, of a server with that name.
-func UseCaller(t *testing.T, c client.Caller, prefix, name string) {
+// UseCaller makes every call of the interface, of a server with that name. prefix
+// precedes names of tools and prompts, and scheme URIs.
+func UseCaller(t *testing.T, c client.Caller, prefix, scheme, name string) {
 	t.Helper()
 	ctx := t.Context()
 	if err := c.Ping(ctx); err != nil {
@@ -172,21 +173,21 @@ func UseCaller(t *testing.T, c client.Caller, prefix, name string) {
 	if got, err := client.Call[sum](ctx, c, prefix+"sum", map[string]int{"A": 2, "B": 3}); err != nil || got.Sum != 5 {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	read, err := c.Read(ctx, prefix+"notes://1")
-	if err != nil || len(read.Contents) != 1 || read.Contents[0].Text != "a note of "+name || read.Contents[0].URI != prefix+"notes://1" {
+	read, err := c.Read(ctx, scheme+"notes://1")
+	if err != nil || len(read.Contents) != 1 || read.Contents[0].Text != "a note of "+name || read.Contents[0].URI != scheme+"notes://1" {
 		t.Errorf("got %+v, %v", read, err)
 	}
-	if read, err = c.Read(ctx, prefix+"notes://two/text"); err != nil || read.Contents[0].Text != name+" has two" {
+	if read, err = c.Read(ctx, scheme+"notes://two/text"); err != nil || read.Contents[0].Text != name+" has two" {
 		t.Errorf("got %+v, %v", read, err)
 	}
 	prompt, err := c.GetPrompt(ctx, prefix+"greet", map[string]string{"style": "formal"})
 	if err != nil || len(prompt.Messages) != 2 || prompt.Messages[0].Content.(mcp.TextContent).Text != "formal greetings from "+name ||
-		prompt.Messages[1].Content.(mcp.ResourceLink).URI != prefix+"notes://1" {
+		prompt.Messages[1].Content.(mcp.ResourceLink).URI != scheme+"notes://1" {
 		t.Errorf("got %+v, %v", prompt, err)
 	}
 	for _, q := range []client.Completion{
 		{Prompt: prefix + "greet", Argument: "style", Value: "cas"},
-		{Template: prefix + "notes://{id}/text", Argument: "id", Value: "tw"},
+		{Template: scheme + "notes://{id}/text", Argument: "id", Value: "tw"},
 	} {
 		if got, err := c.Complete(ctx, q); err != nil || len(got.Values) != 1 {
 			t.Errorf("%+v: got %+v, %v", q, got, err)
@@ -207,16 +208,16 @@ func UseCaller(t *testing.T, c client.Caller, prefix, name string) {
 		}
 	}
 	for resource, err := range c.Resources(ctx) {
-		if err == nil && strings.HasPrefix(resource.URI, prefix) {
+		if err == nil && strings.HasPrefix(resource.URI, scheme) {
 			names = append(names, resource.URI)
 		}
 	}
 	for template, err := range c.Templates(ctx) {
-		if err == nil && strings.HasPrefix(template.URITemplate, prefix) {
+		if err == nil && strings.HasPrefix(template.URITemplate, scheme) {
 			names = append(names, template.URITemplate)
 		}
 	}
-	want := strings.ReplaceAll("Pecho Psum Pgreet Pnotes://1 Pnotes://{id}/text", "P", prefix)
+	want := strings.NewReplacer("P", prefix, "S", scheme).Replace("Pecho Psum Pgreet Snotes://1 Snotes://{id}/text")
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -226,7 +227,7 @@ func UseCaller(t *testing.T, c client.Caller, prefix, name string) {
 	if _, err := c.Call(ctx, prefix+"none", nil); err == nil {
 		t.Error("a tool that is not there was called")
 	}
-	if _, err := c.Read(ctx, prefix+"notes://9"); !errors.Is(err, client.ErrNotFound) {
+	if _, err := c.Read(ctx, scheme+"notes://9"); !errors.Is(err, client.ErrNotFound) {
 		t.Errorf("got %v", err)
 	}
 }
