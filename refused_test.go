@@ -291,7 +291,7 @@ var refusalWays = []refusalWay{
 	{"endpoint.open", "a session in a store that does not answer", stored(), func(x *refusing) { x.kill(); x.in("2025-11-25") }, "unavailable", ""},
 	{"endpoint.EndSession", "the end of a session in a store that does not answer", stored(), func(x *refusing) { h := x.in("2025-11-25"); x.kill(); x.do("DELETE", "/mcp", "", h) }, "unavailable", ""},
 
-	{"StreamNotFound", "no such stream of HTTP+SSE", mcp.Options{}, func(x *refusing) { x.do("POST", "/mcp?sessionId=nobody", pinged) }, "session_not_found", "sse"},
+	{"streamNotFound", "no such stream of HTTP+SSE", mcp.Options{}, func(x *refusing) { x.do("POST", "/mcp?sessionId=nobody", pinged) }, "session_not_found", "sse"},
 	{"request.modernFault", "a modern request over HTTP+SSE", mcp.Options{}, func(x *refusing) { x.do("POST", x.sse(), modernSay) }, "era", "sse"},
 
 	{"Conn.readAll", "a long line", mcp.Options{}, func(x *refusing) { x.lines(strings.Repeat("x", 2000) + "\n") }, "too_long", "pipe"},
@@ -489,11 +489,8 @@ var notRefused = map[string]struct {
 	"endpoint.open":     {1, "the handler has run: its session was not kept"},
 	"boundedAsker.Ask":  {1, "a question of a handler"},
 	"errShutsDown":      {11, "a shutdown between the look at the beginning and a later one"},
-	"sseConn.Take":      {1, "the reader, which waits for nothing, has to be slower than 64 messages"},
+	"sseConn.take":      {1, "the reader, which waits for nothing, has to be slower than 64 messages"},
 	"Replicas.answered": {2, "what another replica is handed, and does not take: Handler.notify tells of it"},
-	"Replicas.handOver": {3, "what another replica is handed, and does not take: sseStreams.refuse tells of it"},
-	"notSure":           {1, "the same"},
-	"Replicas.taken":    {1, "the same"},
 }
 
 // Whoever adds a fault to the packages before the dispatcher adds the way to it, too.

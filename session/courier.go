@@ -14,6 +14,7 @@ import (
 
 	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/internal/post"
+	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -36,8 +37,7 @@ type courier struct {
 }
 
 const (
-	judgeEvery = 5 * time.Second // is that looked up, of each replica once
-	metFor     = time.Second     // further notes are sent to a replica without looking for it
+	metFor = time.Second // further notes are sent to a replica without looking for it
 )
 
 // token returns a name that no mailbox ever has had.
@@ -59,7 +59,7 @@ func (m *courier) send(ctx context.Context, node string, lives bool, kind string
 	if lives {
 		by = m.config.Post.Reply
 	}
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, replica.StoreTimeout)
 	defer cancel()
 	return by(ctx, node, kind, body)
 }
@@ -109,7 +109,7 @@ func (m *courier) tellAll(ctx context.Context, kind string, n note) error {
 	if err != nil || m.config.Post == nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, replica.StoreTimeout)
 	defer cancel()
 	return m.config.Post.Tell(ctx, kind, body)
 }
@@ -258,7 +258,7 @@ func (m *courier) check(sessions []*Session) {
 // orphans returns those of the sessions whose listener is gone. They come by the
 // replica that has it.
 func (m *courier) orphans(silent map[string][]*Session) (sessions []*Session) {
-	if m.config.Post == nil || time.Since(m.judged) < judgeEvery {
+	if m.config.Post == nil || time.Since(m.judged) < replica.PollInterval {
 		return nil
 	}
 	m.judged = time.Now()

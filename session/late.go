@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/opaque"
+	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/share"
 	"github.com/talaria-go/mcp/internal/upcall"
@@ -107,7 +108,7 @@ func (l *lates) wait() {
 	}
 	none := l.none
 	l.mu.Unlock()
-	timer := time.NewTimer(storeTimeout)
+	timer := time.NewTimer(replica.StoreTimeout)
 	defer timer.Stop()
 	select {
 	case <-none:
@@ -256,7 +257,7 @@ func (l *lates) send(s *Session, from eventID, to upcall.Sink) (found bool, err 
 // sessions may not have got, the newest of each session first, as far as there
 // is room and time.
 func (l *lates) keepAll(sessions map[string]*Session) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.m.ctx), storeTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.m.ctx), replica.StoreTimeout)
 	defer cancel()
 	var writes []scale.Write
 	size, room := 0, lastLate

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/post"
+	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -107,10 +108,6 @@ const (
 	noteWaits = "stream waits"  // another replica would listen if this one did not
 )
 
-// checkEvery is how often it is looked up who listens to a session that has a stream
-// open: what no message has told.
-const checkEvery = 150 * time.Second
-
 // note is what one replica tells another of the streams of a session.
 type note struct {
 	Session  string            `json:"session"`
@@ -151,11 +148,11 @@ func newMailbox(m *courier, s *Session, id string) *mailbox {
 // lock waits until nobody else uses the store for the session, and returns a context
 // for who uses it then: he is given as long as who has used it before.
 func (l *mailbox) lock(ctx context.Context) (_ context.Context, unlock func(), err error) {
-	timer := time.NewTimer(2 * storeTimeout)
+	timer := time.NewTimer(2 * replica.StoreTimeout)
 	defer timer.Stop()
 	select {
 	case l.storing <- struct{}{}:
-		ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+		ctx, cancel := context.WithTimeout(ctx, replica.StoreTimeout)
 		return ctx, func() { cancel(); <-l.storing }, nil
 	case <-ctx.Done():
 		return nil, nil, fmt.Errorf("session: %w", ctx.Err())
@@ -474,7 +471,7 @@ func (l *mailbox) due(now time.Time) (settle, look bool, other string) {
 	if l.state == away && len(s.outbox.open) > 0 {
 		other = l.other
 	}
-	return l.unsure, (len(s.outbox.open) > 0 || l.state == holding) && now.Sub(l.checked) >= checkEvery, other
+	return l.unsure, (len(s.outbox.open) > 0 || l.state == holding) && now.Sub(l.checked) >= replica.StreamCheck, other
 }
 
 // noteChecked notes when it was looked up who listens, and with kept that the store was

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -190,7 +191,7 @@ type slowMail struct{ scale.Store }
 
 func (s slowMail) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
 	if strings.HasPrefix(looks[0].Key.Name, "mail:") {
-		time.Sleep(storeTimeout - time.Second)
+		time.Sleep(replica.StoreTimeout - time.Second)
 	}
 	return s.Store.Get(ctx, looks...)
 }
@@ -257,7 +258,7 @@ func TestChecksWhileMachineIsAway(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		time.Sleep(checkEvery + 2*r.all[0].tick())
+		time.Sleep(replica.StreamCheck + 2*r.all[0].tick())
 		wantListens("while it is away", other)
 		machines.away.Store(nil)
 		time.Sleep(2 * r.all[0].tick())

@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/inflight"
-	"github.com/talaria-go/mcp/internal/lease"
 	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/internal/post"
+	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/share"
@@ -100,10 +100,6 @@ const endRate = 2000
 // by default lets 60 calls in. So many calls renew sessions at a time, too.
 const maxAside = 32
 
-// storeTimeout bounds each use of a Store that does not do so by itself, for which a
-// client waits.
-const storeTimeout = 5 * time.Second
-
 // Manager holds the HTTP sessions of a server. It is safe for concurrent use.
 type Manager struct {
 	// mu guards the fields below it but tell, which is set before the Manager is
@@ -135,7 +131,7 @@ type Manager struct {
 	sweep    *time.Timer              // runs while there are sessions; nil else
 	sweeping sync.WaitGroup
 	tell     func(id string, ended bool)
-	contact  lease.Contact // with the Store
+	contact  replica.Contact // with the Store
 }
 
 // NewManager returns a Manager without sessions.

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
@@ -163,7 +164,7 @@ func (a *apart) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, 
 func (a *apart) ahead(entries []scale.Entry) []scale.Entry {
 	for i, e := range entries {
 		if e.Key.Part == a.part && e.Due > 0 {
-			entries[i].Due += scale.Rev(clocks.Microseconds())
+			entries[i].Due += scale.Rev(replica.ClockSkew.Microseconds())
 		}
 	}
 	return entries

@@ -14,6 +14,7 @@ import (
 	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/internal/post"
+	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/upcall"
@@ -39,7 +40,6 @@ const (
 	keepDay  = 24 * time.Hour   // is the state kept after it became due, so that OnEnd gets it
 	keepNews = keepDay / 8      // of that may pass before it is told again that the state is to be kept, which costs a store most
 	batch    = 256              // sessions that are renewed at once
-	clocks   = 2 * time.Second  // by which clocks of an engine may differ
 	again    = time.Second      // between attempts to read a session that has changed
 )
 
@@ -81,7 +81,7 @@ func (m *Manager) lifetime(idle time.Duration) time.Duration {
 // to be told if it would be sooner, and is a tick late perhaps. The clock may be that
 // of another machine of the engine.
 func (m *Manager) least(idle time.Duration) time.Duration {
-	return idle + 2*m.tick() + max(m.tick(), clocks)
+	return idle + 2*m.tick() + max(m.tick(), replica.ClockSkew)
 }
 
 // idle is how long a session lives that nobody uses any more.
@@ -105,11 +105,11 @@ func (m *Manager) wantsRenewal(s *Session, now time.Time) bool {
 }
 
 // use runs code of the Store, for which a client may wait: no longer than
-// storeTimeout, unless the Store has a bound of its own. That the client has left is
+// replica.StoreTimeout, unless the Store has a bound of its own. That the client has left is
 // no failure of the Store.
 func (m *Manager) use(ctx context.Context, fn func(ctx context.Context) error) error {
 	if !m.bounded {
-		short, cancel := context.WithTimeout(ctx, storeTimeout)
+		short, cancel := context.WithTimeout(ctx, replica.StoreTimeout)
 		defer cancel()
 		ctx = short
 	}
@@ -211,7 +211,9 @@ func (m *Manager) create(ctx context.Context, s *Session) error {
 
 // markAt returns the mark of a session that was opened then. The machines of an
 // engine may have several clocks.
-func markAt(opened scale.Rev) scale.Rev { return max(opened-scale.Rev(clocks.Microseconds()), 1) }
+func markAt(opened scale.Rev) scale.Rev {
+	return max(opened-scale.Rev(replica.ClockSkew.Microseconds()), 1)
+}
 
 // share is how many sessions a part of the store may have. Their ids are random,
 // so that of many sessions each part has nearly as many: all together may have

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/post"
+	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/upcall"
 )
 
@@ -262,7 +263,7 @@ func (src *source) send(ctx context.Context) error {
 		for _, m := range messages {
 			body = append(body, m...)
 		}
-		sending, cancel := context.WithTimeout(ctx, storeTimeout)
+		sending, cancel := context.WithTimeout(ctx, replica.StoreTimeout)
 		err = src.relay.m.config.Post.Reply(sending, src.key.node, letterEvents, body) // it has asked
 		cancel()
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/post"
+	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/share"
 	"github.com/talaria-go/mcp/internal/upcall"
@@ -618,7 +619,7 @@ func TestLateShutdown(t *testing.T) {
 		synctest.Wait()
 		before := time.Now()
 		f.shutdown(0)
-		if took := time.Since(before); took >= storeTimeout {
+		if took := time.Since(before); took >= replica.StoreTimeout {
 			t.Errorf("it took %v", took)
 		}
 		l := f.back(1, last)

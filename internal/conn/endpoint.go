@@ -455,12 +455,7 @@ func (e *endpoint) Connect(r *http.Request, open func(o streamable.Opening) (str
 	}
 	defer leave()
 	opening := streamable.Opening{
-		ID: rand.Text(), Ours: func(post *http.Request) bool { return principal.Of(post.Context()) == owner }, Entered: func(streamable.Posted) {},
-	}
-	if m.Post != nil {
-		opening.ID = m.Post.Node() + "." + opening.ID
-		opening.Entered = func(stream streamable.Posted) { m.streams.Store(opening.ID, stream) }
-		defer m.streams.Delete(opening.ID)
+		ID: rand.Text(), Ours: func(post *http.Request) bool { return principal.Of(post.Context()) == owner },
 	}
 	conn, err := open(opening)
 	if err != nil {
@@ -472,9 +467,4 @@ func (e *endpoint) Connect(r *http.Request, open func(o streamable.Opening) (str
 	ctx := principal.With(context.WithoutCancel(r.Context()), owner)
 	m.logEnd(via, m.serveConn(ctx, conn, options{via: via, legacy: true, by: conn.By, comeBack: conn.ComeBack}))
 	return nil
-}
-
-// Post implements streamable.Backend.
-func (e *endpoint) Post(stream string, r *http.Request, message []byte) *protocol.Error {
-	return (*Replicas)(e).handOver(stream, r, message)
 }

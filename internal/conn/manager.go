@@ -138,13 +138,6 @@ type Manager struct {
 	shares  *share.Shares
 	waiting atomic.Int64 // bytes of what waits in the queues of connections
 
-	// Of HTTP+SSE, if there are replicas: the streams that are open here, each a
-	// streamable.Posted by its id, and the messages that were handed to another
-	// replica, each with a chan for what that says, by their numbers.
-	streams sync.Map
-	handed  sync.Map
-	numbers atomic.Uint64
-
 	streamSet streamSet
 	draining  atomic.Bool // Drain was called, or Shutdown
 

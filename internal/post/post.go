@@ -24,22 +24,21 @@ import (
 	"sync"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/scale"
 )
 
 const (
-	look     = 5 * time.Second  // between looks at the boxes, which find what no hint told
-	life     = 15 * time.Second // a replica that was not heard of for so long is probably gone
-	again    = time.Second / 5  // between attempts to become known
-	entering = time.Second      // Start waits for the store so long at most
-	keepOwn  = 8 << 20          // bytes of messages that wait for one replica
-	keepAll  = 1 << 20          // bytes of messages in the common box
-	keepFor  = 5 * time.Minute  // what the common box has; a replica's own box and record at least
-	keepMost = 24 * time.Hour   // a replica's own box and record at most, which it leaves behind where it is killed
-	maxHints = 1024             // hints that wait; beyond them the boxes are looked at
-	common   = "all"            // the common box
-	closed   = "-"              // the reader of a box whose replica has left; no name of one
+	again    = time.Second / 5 // between attempts to become known
+	entering = time.Second     // Start waits for the store so long at most
+	keepOwn  = 8 << 20         // bytes of messages that wait for one replica
+	keepAll  = 1 << 20         // bytes of messages in the common box
+	keepFor  = 5 * time.Minute // what the common box has; a replica's own box and record at least
+	keepMost = 24 * time.Hour  // a replica's own box and record at most, which it leaves behind where it is killed
+	maxHints = 1024            // hints that wait; beyond them the boxes are looked at
+	common   = "all"           // the common box
+	closed   = "-"             // the reader of a box whose replica has left; no name of one
 )
 
 var (
@@ -48,7 +47,7 @@ var (
 	// ErrSilent is the error of sending to a replica that was not heard of for long,
 	// so that it is probably gone. If it is not, it gets the message. It wraps
 	// ErrNobody.
-	ErrSilent = fmt.Errorf("%w: it was not heard of for %v", ErrNobody, life)
+	ErrSilent = fmt.Errorf("%w: it was not heard of for %v", ErrNobody, replica.DeadAfter)
 )
 
 // ErrUnsure is wrapped by the error of a message that may arrive all the same.
@@ -118,7 +117,7 @@ type hint struct {
 func New(c Config) *Office {
 	o := &Office{
 		config: c, node: strconv.FormatUint(1+rand.Uint64N(math.MaxUint64), 36), wake: make(chan struct{}, 1), done: make(chan struct{}),
-		keep: max(keepFor, min(c.Wait, keepMost-life)+life), read: make(map[string]scale.Rev),
+		keep: max(keepFor, min(c.Wait, keepMost-replica.DeadAfter)+replica.DeadAfter), read: make(map[string]scale.Rev),
 	}
 	o.own, o.reader = "node:"+o.node, o.node
 	o.ctx, o.stop = context.WithCancel(context.Background())
@@ -230,7 +229,7 @@ func (o *Office) find(ctx context.Context, node string) (known, lives bool, err 
 		return false, false, err
 	}
 	o.mu.Lock()
-	judges := time.Since(o.since) >= life
+	judges := time.Since(o.since) >= replica.DeadAfter
 	o.mu.Unlock()
 	switch rev := found[0].Rev; {
 	case rev == 0 && !judges:
@@ -238,7 +237,7 @@ func (o *Office) find(ctx context.Context, node string) (known, lives bool, err 
 	case rev == 0:
 		return false, false, nil
 	default:
-		return true, !judges || rev >= o.Now()-scale.Rev(life.Microseconds()), nil
+		return true, !judges || rev >= o.Now()-scale.Rev(replica.DeadAfter.Microseconds()), nil
 	}
 }
 
@@ -311,7 +310,7 @@ func (o *Office) run(tried chan<- struct{}) {
 		}
 	}
 	o.readBox(o.ctx, o.own)
-	timer := time.NewTimer(soon())
+	timer := time.NewTimer(replica.NextPoll())
 	defer timer.Stop()
 	for {
 		select {
@@ -322,13 +321,10 @@ func (o *Office) run(tried chan<- struct{}) {
 		case <-timer.C:
 			o.failed(o.live(o.ctx))
 			o.readAll(o.ctx)
-			timer.Reset(soon())
+			timer.Reset(replica.NextPoll())
 		}
 	}
 }
-
-// soon returns when to look next: replicas that began together drift apart.
-func soon() time.Duration { return look - time.Duration(rand.Int64N(int64(look/5))) }
 
 // hear takes a hint. It runs on the goroutine of the Watcher.
 func (o *Office) hear(box string, m scale.Message) {

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -191,7 +192,7 @@ func TestSendWithoutHints(t *testing.T) {
 		defer func() { a.Close(t.Context()) }()
 		send(t, a, b, "one", "1")
 		tell(t, a, "two", "2")
-		time.Sleep(look)
+		time.Sleep(replica.PollInterval)
 		b.want(t, "one=1", "two=2")
 		send(t, a, b, "three", "3")
 		b.Close(t.Context()) // handles what has arrived
@@ -228,7 +229,7 @@ func TestLives(t *testing.T) {
 				t.Errorf("%s lives: %v, %v", node, is, err)
 			}
 		}
-		time.Sleep(10 * life)
+		time.Sleep(10 * replica.DeadAfter)
 		lives(a.Node(), true)
 		lives(b.Node(), true)
 		b.Close(t.Context())
@@ -259,9 +260,9 @@ func TestAway(t *testing.T) {
 		silent, again bool // what Send says right afterwards
 	}{
 		{"for a moment", time.Second, true, false, false},
-		{"for long", 2 * life, true, false, false},
+		{"for long", 2 * replica.DeadAfter, true, false, false},
 		{"for so long that records are gone", 2 * keepFor, true, false, true},
-		{"from one alone", 2 * life, false, true, false},
+		{"from one alone", 2 * replica.DeadAfter, false, true, false},
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -270,24 +271,24 @@ func TestAway(t *testing.T) {
 				a, b := open(t, mine, key), open(t, other, key)
 				defer a.Close(t.Context())
 				defer b.Close(t.Context())
-				time.Sleep(10 * life)
+				time.Sleep(10 * replica.DeadAfter)
 				other.away.Store(true)
 				mine.away.Store(tt.both)
 				time.Sleep(tt.away)
 				// b has not been heard of, a has.
 				mine.away.Store(false)
-				time.Sleep(tt.away % look)
+				time.Sleep(tt.away % replica.PollInterval)
 				err := a.Send(t.Context(), b.Node(), "x", []byte("1"))
 				if errors.Is(err, ErrSilent) != tt.silent || errors.Is(err, scale.ErrUnavailable) != tt.again || err != nil && !tt.silent && !tt.again {
 					t.Errorf("%v", err)
 				}
 				other.away.Store(false)
-				time.Sleep(2 * look)
+				time.Sleep(2 * replica.PollInterval)
 				if tt.again {
 					send(t, a, b, "x", "1")
 				}
 				b.want(t, "x=1")
-				time.Sleep(2 * life)
+				time.Sleep(2 * replica.DeadAfter)
 				if err := a.Send(t.Context(), "nobody", "x", nil); err != ErrNobody {
 					t.Errorf("to nobody: %v", err)
 				}
@@ -305,29 +306,29 @@ func TestWait(t *testing.T) {
 		mine, other := &away{Store: store}, &away{Store: deaf{store}}
 		a, b := openWaiting(t, mine, key, wait), openWaiting(t, other, key, wait)
 		defer a.Close(t.Context())
-		time.Sleep(10 * life)
+		time.Sleep(10 * replica.DeadAfter)
 		other.away.Store(true) // a moment before
 		send(t, a, b, "both", "1")
 		mine.away.Store(true)
 		time.Sleep(wait - time.Second)
 		mine.away.Store(false)
 		other.away.Store(false)
-		time.Sleep(2 * look)
+		time.Sleep(2 * replica.PollInterval)
 		b.want(t, "both=1")
 
-		time.Sleep(10 * life)
+		time.Sleep(10 * replica.DeadAfter)
 		other.away.Store(true)
 		time.Sleep(wait - time.Second)
 		if err := a.Send(t.Context(), b.Node(), "alone", []byte("2")); err != ErrSilent {
 			t.Errorf("Send: %v", err)
 		}
 		other.away.Store(false)
-		time.Sleep(2 * look)
+		time.Sleep(2 * replica.PollInterval)
 		b.want(t, "alone=2")
 
 		other.away.Store(true)
 		b.Close(t.Context())
-		time.Sleep(wait + 2*life)
+		time.Sleep(wait + 2*replica.DeadAfter)
 		if err := a.Send(t.Context(), b.Node(), "x", nil); err != ErrNobody {
 			t.Errorf("to who is gone: %v", err)
 		}
@@ -356,7 +357,7 @@ func TestFull(t *testing.T) {
 		if len(sent) < 10 {
 			t.Errorf("full after %d messages", len(sent))
 		}
-		time.Sleep(look)
+		time.Sleep(replica.PollInterval)
 		b.mu.Lock()
 		n := len(b.got)
 		b.got = nil
@@ -425,7 +426,7 @@ func (s *away) Read(ctx context.Context, box string, after scale.Rev, reader str
 // What a killed replica leaves in the store has an end, although questions have none.
 func TestKeepHasAnEnd(t *testing.T) {
 	for wait, want := range map[time.Duration]time.Duration{
-		0: keepFor, -1: keepFor, time.Hour: time.Hour + life, keepMost: keepMost, math.MaxInt64: keepMost,
+		0: keepFor, -1: keepFor, time.Hour: time.Hour + replica.DeadAfter, keepMost: keepMost, math.MaxInt64: keepMost,
 	} {
 		if o := New(Config{Wait: wait}); o.keep != want {
 			t.Errorf("who waits for %v: it is kept for %v, want %v", wait, o.keep, want)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -29,7 +30,7 @@ func TestGuardWithoutGoroutine(t *testing.T) {
 	if _, _, err := s.Append(t.Context(), scale.Post{Box: "x"}); err == nil {
 		t.Error("Append: no error")
 	}
-	if _, err := s.Put(t.Context(), scale.Write{Key: record("x"), Value: []byte{}, TTL: life}); err != nil {
+	if _, err := s.Put(t.Context(), scale.Write{Key: record("x"), Value: []byte{}, TTL: replica.DeadAfter}); err != nil {
 		t.Errorf("Put: %v", err)
 	}
 }
@@ -51,7 +52,7 @@ func TestGuardAnswers(t *testing.T) {
 	if es, err := s.Get(t.Context(), scale.Look{Key: record("x")}, scale.Look{Key: record("y")}); len(es) != 0 || !errors.Is(err, scale.ErrUnavailable) {
 		t.Errorf("Get: %v, %v", es, err)
 	}
-	if es, err := s.Put(t.Context(), scale.Write{Key: record("x"), Value: []byte{}, TTL: life}); len(es) != 0 || err == nil {
+	if es, err := s.Put(t.Context(), scale.Write{Key: record("x"), Value: []byte{}, TTL: replica.DeadAfter}); len(es) != 0 || err == nil {
 		t.Errorf("Put: %v, %v", es, err)
 	}
 	w := s.Watch(func(string, scale.Message) {}, func() {})

@@ -39,10 +39,6 @@ type Backend interface {
 	// Connect serves a connection of HTTP+SSE that r opens, until it ends.
 	// open begins its stream and returns it. A fault before that is the answer.
 	Connect(r *http.Request, open func(o Opening) (Posted, error)) *protocol.Error
-	// Post takes a message that r brings for a stream of HTTP+SSE that this process
-	// does not have: another replica may. A fault says why it was not taken, and is
-	// the answer.
-	Post(stream string, r *http.Request, message []byte) *protocol.Error
 	// Refused is told of what the endpoint itself refuses, and of faults that Notify
 	// returns: a message, a batch, or a request that brings none. sse is set for
 	// HTTP+SSE.
@@ -60,9 +56,8 @@ type Session interface{ Revision() protocol.Revision }
 
 // Opening is what the Backend knows of a stream of HTTP+SSE that is about to open.
 type Opening struct {
-	ID      string                   // where the client POSTs to; nobody can guess it
-	Ours    func(*http.Request) bool // tells whether a request is of the same client
-	Entered func(Posted)             // called before the client hears of the stream
+	ID   string                   // where the client POSTs to; nobody can guess it
+	Ours func(*http.Request) bool // tells whether a request is of the same client
 }
 
 // Posted is a connection whose client sends each message with an HTTP request
@@ -73,10 +68,6 @@ type Posted interface {
 	// identity is that of the message, and its context does not end. It is for the
 	// goroutine that reads.
 	By() *http.Request
-	// Take takes a message that by brings. It waits up to wait for room. A fault
-	// says why it was not taken: CodeSessionNotFound for another client's, or when
-	// the stream is over, or CodeBusy.
-	Take(by *http.Request, message []byte, wait time.Duration) *protocol.Error
 	// ComeBack tells the client, if it takes the message, after what time to open
 	// another stream.
 	ComeBack(retry time.Duration)

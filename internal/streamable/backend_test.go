@@ -112,8 +112,6 @@ func (b *backend) Listen(_ Session, to *Events) *protocol.Error {
 	return nil
 }
 
-func (b *backend) Post(string, *http.Request, []byte) *protocol.Error { return StreamNotFound() }
-
 func (b *backend) Connect(_ *http.Request, _ func(Opening) (Posted, error)) *protocol.Error {
 	return protocol.Errorf(protocol.CodeBusy, "no connections here")
 }

@@ -66,15 +66,17 @@ func (c *sseConn) Read() ([]byte, error) {
 	}
 }
 
-// Take implements Posted: it hands a message to Read. The values of by's context,
-// such as the identity, stay; its end does not.
-func (c *sseConn) Take(by *http.Request, message []byte, wait time.Duration) *protocol.Error {
+// take hands a message that by brings to Read, and waits up to postTime for room. The
+// values of by's context, such as the identity, stay; its end does not. The fault is
+// CodeSessionNotFound for a message of another client, or on a stream that is over, or
+// CodeBusy.
+func (c *sseConn) take(by *http.Request, message []byte) *protocol.Error {
 	if !c.ours(by) {
-		return StreamNotFound()
+		return streamNotFound()
 	}
 	select {
 	case <-c.closed:
-		return StreamNotFound()
+		return streamNotFound()
 	default:
 	}
 	p := posted{message, by.WithContext(context.WithoutCancel(by.Context()))} // which ends with the response
@@ -83,7 +85,7 @@ func (c *sseConn) Take(by *http.Request, message []byte, wait time.Duration) *pr
 		return nil
 	default:
 	}
-	timer := time.NewTimer(wait)
+	timer := time.NewTimer(postTime)
 	defer timer.Stop()
 	select {
 	case c.posted <- p:
@@ -95,9 +97,9 @@ func (c *sseConn) Take(by *http.Request, message []byte, wait time.Duration) *pr
 	return protocol.Errorf(protocol.CodeBusy, "%d messages of the session wait, which is the limit", maxPosted)
 }
 
-// StreamNotFound is the error for a stream of HTTP+SSE that has ended or never
+// streamNotFound is the error for a stream of HTTP+SSE that has ended or never
 // was, or is another client's.
-func StreamNotFound() *protocol.Error {
+func streamNotFound() *protocol.Error {
 	return protocol.Errorf(protocol.CodeSessionNotFound, "Session not found: open a new stream with GET")
 }
 
@@ -166,8 +168,9 @@ func (c *sseConn) keepAlive(every time.Duration) {
 
 // sseStreams serves HTTP+SSE. It holds its open connections by their ids. An id
 // is in the URL that the client POSTs to; it is random and cannot be guessed,
-// and yet a POST must also come from the same client. What is POSTed for other
-// ids goes to the Backend.
+// and yet a POST must also come from the same client. A POST for another id is
+// answered with 404, also if another replica has that stream: a balancer has to send
+// all requests of a client to one replica.
 type sseStreams struct {
 	backend Backend
 	opts    *Options // of the Handler
@@ -211,7 +214,6 @@ func (s *sseStreams) connect(w http.ResponseWriter, r *http.Request) {
 		opened = true
 		c.id, c.ours = o.ID, o.Ours
 		s.add(c)
-		o.Entered(c)
 		if err := out.announce(s.endpoint(r, c.id)); err != nil {
 			return nil, err
 		}
@@ -262,24 +264,15 @@ func (s *sseStreams) of(r *http.Request) string {
 // post takes a message for a connection and answers 202; the answer to the
 // message itself travels on the stream.
 func (s *sseStreams) post(w http.ResponseWriter, r *http.Request, id string, body []byte) {
-	var fault *protocol.Error
+	fault := streamNotFound()
 	if c, ok := s.get(id); ok {
-		fault = c.Take(r, body, postTime)
-	} else {
-		fault = s.backend.Post(id, r, body)
+		fault = c.take(r, body)
 	}
 	if fault == nil {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	status := statusOf(fault, 0, true)
-	switch fault.Code {
-	case protocol.CodeInvalidRequest:
-		status = http.StatusRequestEntityTooLarge
-	case protocol.CodeInternal:
-		status = http.StatusInternalServerError
-	}
-	s.refuse(w, status, fault)
+	s.refuse(w, statusOf(fault, 0, true), fault)
 }
 
 // refuse tells of an error that belongs to no request, and answers with it.

@@ -22,7 +22,7 @@ type connecting struct {
 }
 
 func (c *connecting) Connect(_ *http.Request, open func(Opening) (Posted, error)) *protocol.Error {
-	conn, err := open(Opening{ID: "x", Ours: func(*http.Request) bool { return true }, Entered: func(Posted) {}})
+	conn, err := open(Opening{ID: "x", Ours: func(*http.Request) bool { return true }})
 	if err == nil {
 		c.serve(conn)
 		_ = conn.Close()

@@ -37,6 +37,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/opaque"
+	replicas "github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/share"
 	"github.com/talaria-go/mcp/internal/wire"
@@ -429,14 +430,10 @@ func (m *Manager) keep(r *Record) error {
 // useSoon is use for what has to be done although its request may have gone, so
 // that only the time ends it.
 func (m *Manager) useSoon(fn func(ctx context.Context) error) error {
-	ctx, stop := context.WithTimeout(context.Background(), storeTimeout)
+	ctx, stop := context.WithTimeout(context.Background(), replicas.StoreTimeout)
 	defer stop()
 	return m.use(func() error { return fn(ctx) })
 }
-
-// storeTimeout bounds each of these uses of the Store: what changes a task waits
-// until that is kept.
-const storeTimeout = 5 * time.Second
 
 // Get returns the record of a task of owner. One that does not exist, or is
 // another's, is a protocol error, -32602.

@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	leases "github.com/talaria-go/mcp/internal/lease"
 	"github.com/talaria-go/mcp/internal/post"
+	replicas "github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -28,9 +28,9 @@ type sweeper struct {
 	stop     context.CancelFunc
 	ended    sync.WaitGroup // goroutines of Share, Delivered and of tasks that begin
 	draining atomic.Bool
-	contact  [slots]leases.Contact // with the parts of the store
-	workers  atomic.Int32          // calls of Work
-	lanes    lanes                 // for Work
+	contact  [slots]replicas.Contact // with the parts of the store
+	workers  atomic.Int32            // calls of Work
+	lanes    lanes                   // for Work
 
 	mu     sync.Mutex
 	unmade []string       // tasks of which nobody was told, and which may be in the store
@@ -208,7 +208,7 @@ func (s *sweeper) queue(l lane) {
 // use is Manager.useSoon, unless the sweeper is closed, and until then. It returns
 // the time before.
 func (s *sweeper) use(fn func(ctx context.Context) error) (began time.Time, err error) {
-	ctx, cancel := context.WithTimeout(s.ctx, storeTimeout)
+	ctx, cancel := context.WithTimeout(s.ctx, replicas.StoreTimeout)
 	defer cancel()
 	began = time.Now()
 	if err = s.m.use(func() error { return fn(ctx) }); s.ctx.Err() == nil {

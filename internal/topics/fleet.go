@@ -10,16 +10,13 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/scale"
 )
 
-const (
-	grace     = 15 * time.Second // so long the store has to answer before a replica is taken for gone that does not show
-	witnesses = 3                // replicas of which a look finds out whether they are there
-)
+// witnesses is the number of replicas of which a look finds out whether they are there.
+const witnesses = 3
 
 // catalogues is where the store has what each replica offers.
 var catalogues = scale.Key{Part: "catalogues", Name: "all"}

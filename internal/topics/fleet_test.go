@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/talaria-go/mcp/internal/replica"
 )
 
 // serves makes a hub serve lists of which all have the digest, but for tools.
@@ -82,12 +84,12 @@ func TestFleetKeys(t *testing.T) {
 		both.serves("1", "a")
 		turned := openWith(t, e, after, before)
 		turned.serves("1", "a")
-		time.Sleep(2 * look) // until it knows the other
+		time.Sleep(2 * replica.PollInterval) // until it knows the other
 		both.Close(context.Background())
-		time.Sleep(2 * look)
+		time.Sleep(2 * replica.PollInterval)
 		last := openWith(t, e, after)
 		last.serves("1", "a")
-		time.Sleep(2 * look)
+		time.Sleep(2 * replica.PollInterval)
 		if last.failed > 0 {
 			t.Error("what was sealed with the old key is there still")
 		}
@@ -128,7 +130,7 @@ func TestFleetIsQuiet(t *testing.T) {
 			e.dead.Store(h.config.Node, true)
 		}
 		e.away.Store(false)
-		time.Sleep(grace - 5*time.Second)
+		time.Sleep(replica.DeadAfter - 5*time.Second)
 		for _, h := range hubs {
 			e.dead.Delete(h.config.Node)
 		}

@@ -50,14 +50,13 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/lease"
 	"github.com/talaria-go/mcp/internal/opaque"
+	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
@@ -66,13 +65,10 @@ import (
 const (
 	slots      = 64                     // parts of the store, over which topics are spread
 	gather     = 5 * time.Millisecond   // after some were raised, so long others gather
-	look       = 5 * time.Second        // between looks, which find what no hint told
 	mostLooked = 1024                   // topics of one look: where there are more, they take turns
 	batch      = 256                    // entries that are read, or written, at once
 	again      = 250 * time.Millisecond // between attempts while the store is away
-	timeout    = 5 * time.Second        // of one use of the store
 	keep       = 24 * time.Hour         // a topic is forgotten that was not raised for so long
-	slack      = 2 * time.Second        // by which clocks of an engine may differ
 	maxWaiting = 1 << 16                // topics that wait to be raised
 	maxHeld    = 8                      // hints of a topic while it is being raised here
 )
@@ -105,7 +101,7 @@ type Config struct {
 type Hub struct {
 	config  Config
 	fleet   fleet
-	contact lease.Contact // with the store
+	contact replica.Contact // with the store
 	watcher scale.Watcher
 	ctx     context.Context
 	stop    context.CancelFunc
@@ -158,7 +154,7 @@ func New(c Config) *Hub {
 		topics: make(map[scale.Key]*topic), groups: make(map[string]int), unread: make(map[scale.Key]struct{}),
 		raising: make(map[string]struct{}), news: make(map[string]struct{}), late: make(map[late]struct{}), behind: make(map[any]int), watched: make(map[string]bool),
 	}
-	h.fleet.hub, h.away, h.contact.Lease = h, true, grace
+	h.fleet.hub, h.away, h.contact.Lease = h, true, replica.DeadAfter
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	return h
 }
@@ -291,7 +287,9 @@ func (h *Hub) join(who any, name string, key scale.Key, since scale.Rev) {
 
 // now returns a time of the store's clock before which everything that was
 // raised can be seen; 0 if it is not known.
-func (h *Hub) now() scale.Rev { return max(h.config.Now()-scale.Rev(slack.Microseconds()), 0) }
+func (h *Hub) now() scale.Rev {
+	return max(h.config.Now()-scale.Rev(replica.ClockSkew.Microseconds()), 0)
+}
 
 // late is somebody who has to be told of a topic that he has joined.
 type late struct {
@@ -527,7 +525,7 @@ func (h *Hub) landed(t *topic, rev scale.Rev) {
 
 // use runs code of the store, and tells of its failures.
 func (h *Hub) use(ctx context.Context, fn func(ctx context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, replica.StoreTimeout)
 	defer cancel()
 	err := fn(ctx)
 	h.contact.Note(err == nil)
@@ -571,7 +569,7 @@ func (h *Hub) readAll() {
 		case due && h.config.Now() == 0: // so far there is no Mark
 			timer.Reset(again)
 		case due:
-			timer.Reset(look - time.Duration(rand.Int64N(int64(look/5)))) // replicas that began together drift apart
+			timer.Reset(replica.NextPoll())
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -252,7 +253,7 @@ func TestLostHints(t *testing.T) {
 		e.deaf.Store(true)
 		raise(t, hubs[0], "x")
 		hubs[1].want(t, "without a hint")
-		time.Sleep(look)
+		time.Sleep(replica.PollInterval)
 		hubs[1].want(t, "after a look", "x")
 		raise(t, hubs[0], "x")
 		hubs[1].missed()
@@ -403,7 +404,7 @@ func TestHerd(t *testing.T) {
 			t.Errorf("%d reads, want 3", n)
 		}
 		before = e.read.Load()
-		time.Sleep(look)
+		time.Sleep(replica.PollInterval)
 		if n := e.read.Load() - before; n < 3 || n > 6 {
 			t.Errorf("%d reads for a look", n)
 		}
@@ -463,7 +464,7 @@ func TestMark(t *testing.T) {
 			t.Errorf("nothing was raised: the mark is %v old", age(m))
 		}
 		raise(t, hubs[1], "y")
-		if m := h.Mark(nil, mark, "x", "y"); age(m) > slack+look+gather {
+		if m := h.Mark(nil, mark, "x", "y"); age(m) > replica.ClockSkew+replica.PollInterval+gather {
 			t.Errorf("the mark is %v old", age(m))
 		}
 		if m := h.Mark(nil, mark, "x"); m != mark {
@@ -479,11 +480,11 @@ func TestMark(t *testing.T) {
 		}
 		e.away.Store(false)
 		time.Sleep(time.Second)
-		if m := h.Mark(nil, mark, "x", "y"); age(m) > slack+look {
+		if m := h.Mark(nil, mark, "x", "y"); age(m) > replica.ClockSkew+replica.PollInterval {
 			t.Errorf("after that, the mark is %v old", age(m))
 		}
 		time.Sleep(keep)
-		if m := h.Mark(nil, mark, "x"); age(m) > slack+look {
+		if m := h.Mark(nil, mark, "x"); age(m) > replica.ClockSkew+replica.PollInterval {
 			t.Errorf("a day later, the mark is %v old", age(m))
 		}
 	})

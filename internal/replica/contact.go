@@ -1,10 +1,11 @@
-// Package lease tells replicas when they may take what others have let lapse.
+// Package replica has what the replicas of one server agree on: how often they look at
+// the store that they share, and when one of them counts as gone.
 //
-// Who renews what it has in a store holds it for a lease. When that is over, the
-// holder is gone, or the store was away and nobody could renew anything. A
-// [Contact] tells the two apart: who was in touch with the store for a whole lease
-// has seen that there was time to renew.
-package lease
+// A replica that renews what it has in a store holds it for a lease. When that is over,
+// the holder is gone, or the store was away and no replica could renew anything. A
+// [Contact] tells the two apart: a replica that was in touch with the store for a whole
+// lease has seen that there was time to renew.
+package replica
 
 import (
 	"sync"

@@ -1,11 +1,11 @@
-package lease_test
+package replica_test
 
 import (
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/lease"
+	"github.com/talaria-go/mcp/internal/replica"
 )
 
 func TestContact(t *testing.T) {
@@ -29,7 +29,7 @@ func TestContact(t *testing.T) {
 		{"x", false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			c := lease.Contact{Lease: 10 * time.Second}
+			c := replica.Contact{Lease: 10 * time.Second}
 			for i, what := range tt.seconds {
 				if i > 0 {
 					time.Sleep(time.Second)
