@@ -30,6 +30,21 @@ type Annotations struct {
 	LastModified time.Time `json:"lastModified,omitzero"`
 }
 
+// UnmarshalJSON implements [json.Unmarshaler]. A LastModified without a zone is
+// in UTC, and may be a day alone.
+func (a *Annotations) UnmarshalJSON(data []byte) error {
+	type members Annotations
+	wire := struct {
+		*members
+		LastModified jsonx.Time `json:"lastModified"`
+	}{(*members)(a), jsonx.Time{Time: a.LastModified}}
+	if err := json.Unmarshal(data, &wire); err != nil {
+		return fmt.Errorf("annotations: %w", err)
+	}
+	a.LastModified = wire.LastModified.Time
+	return nil
+}
+
 // Role is the speaker or audience of content.
 type Role string
 
