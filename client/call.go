@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -319,6 +320,7 @@ type calls struct {
 	mu    sync.Mutex
 	last  int64
 	table map[int64]*call
+	given [32]int64 // ids of calls of tools that were given up lately, each at its remainder
 	stats Stats
 }
 
@@ -402,8 +404,33 @@ func (t *calls) leave(c *call, count *int64) bool {
 	if t.table[c.id] != c {
 		return false
 	}
-	delete(t.table, c.id)
+	t.drop(c)
 	*count++
+	return true
+}
+
+// drop removes a call that is given up. t.mu is held.
+func (t *calls) drop(c *call) {
+	delete(t.table, c.id)
+	if c.method == protocol.MethodToolsCall {
+		t.given[c.id%int64(len(t.given))] = c.id
+	}
+}
+
+// late reports whether an answer with this id is to a call of a tool that was
+// given up, which it may have made a task. It is so once.
+func (t *calls) late(id protocol.ID) bool {
+	n, err := strconv.ParseInt(id.String(), 10, 64)
+	if err != nil || n <= 0 {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	given := &t.given[n%int64(len(t.given))]
+	if *given != n {
+		return false
+	}
+	*given = 0
 	return true
 }
 
@@ -444,7 +471,7 @@ func (t *calls) cancel(which func(*call) bool, failure error) (ended []*call) {
 	defer t.mu.Unlock()
 	for _, id := range slices.Sorted(maps.Keys(t.table)) {
 		if c := t.table[id]; which(c) {
-			delete(t.table, id)
+			t.drop(c)
 			t.stats.Cancelled++
 			c.err = failure
 			close(c.done)

@@ -241,8 +241,10 @@ func (c *Client) called(ctx context.Context, r *request, raw json.RawMessage, be
 	if r.task {
 		task, err := parseTask(raw)
 		if err != nil {
+			abandonUnread(c, raw, aboutTask(r.options))
 			return nil, invalid(err)
 		}
+		task.born = task.seen
 		if r.options.detached || c.opts.Tasks != TasksWait {
 			return &CallToolResult{Task: task, Raw: raw}, nil
 		}
@@ -403,11 +405,12 @@ func (c *Client) CancelTask(ctx context.Context, id string, options ...CallOptio
 }
 
 // WaitTask waits for the result of a task and answers what it asks, for as long
-// as ctx and the task last. It asks soon, then less and less often, down to the
-// interval that the server names, and listens for notifications/tasks where the
-// server offers them. When ctx ends the task is cancelled. Timeout bounds each
-// asking, not the waiting. OnProgress hears the task's status messages,
-// with their numbers where the server tells those.
+// as ctx and the task last. It requests the state as often as the PollInterval of
+// the task allows, and receives notifications/tasks where the server offers them.
+// A call that has just become a task is looked at a few times sooner. When ctx
+// ends the task is cancelled; after any other error it continues. Timeout bounds
+// each request, not the waiting. OnProgress receives the task's status messages,
+// with their numbers where the server reports those.
 func (c *Client) WaitTask(ctx context.Context, task *Task, options ...CallOption) (*CallToolResult, error) {
 	result, err := newTaskWait(c, newCallOptions(options), taskClock{}).run(ctx, task)
 	return result, wrap("wait for task "+task.ID, protocol.MethodTasksGet, task.ID, err)

@@ -63,6 +63,7 @@ func Connect(ctx context.Context, t Transport, opts *Options) (*Client, error) {
 	c.level.Store(int32(c.opts.LogLevel))
 	c.handlers.roots.list = c.opts.Roots
 	c.life.ctx, c.life.cancel = context.WithCancelCause(context.Background())
+	c.life.closing, c.life.stopWaits = context.WithCancelCause(context.Background())
 	conn, err := handshake{c}.open(ctx)
 	if err == nil {
 		err = c.life.install(conn, false)

@@ -276,6 +276,9 @@ func (conn *connection) answer(m *protocol.Message, during *link.Message) {
 	if c == nil {
 		conn.client.calls.count(func(s *Stats) *int64 { return &s.Unmatched })
 		conn.unmatched(id, during)
+		if m.Error == nil && resultType(m.Result) == "task" && conn.client.calls.late(id) {
+			abandonUnread(conn.client, m.Result, nil)
+		}
 		safely.Log(conn.client.opts.Logger.Debug().Str("server", conn.client.server).Str("id", visible.Line(id.String(), visible.Name)), "an answer to no request that is under way")
 		return
 	}

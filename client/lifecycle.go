@@ -41,8 +41,12 @@ type lifecycle struct {
 	client *Client
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc
-	tasks  sync.WaitGroup // goroutines of the client
-	notes  sync.WaitGroup // those of them that send what nobody waits for
+
+	closing   context.Context // ends when Close begins
+	stopWaits context.CancelCauseFunc
+
+	tasks sync.WaitGroup // goroutines of the client
+	notes sync.WaitGroup // those of them that send what nobody waits for
 
 	conn    atomic.Pointer[connection] // nil while there is none
 	renewal turn                       // held while a session is renewed
@@ -87,6 +91,25 @@ func (l *lifecycle) note(fn func(ctx context.Context)) bool {
 		fn(ctx)
 	})
 	return true
+}
+
+// during returns a context that ends with Close, too. Close gives the work in it
+// notesTimeout to end, such as to cancel a task. done must be called.
+func (l *lifecycle) during(ctx context.Context) (limited context.Context, done func()) {
+	limited, cancel := context.WithCancelCause(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		cancel(context.Cause(l.closing))
+		return limited, func() {}
+	}
+	l.notes.Add(1)
+	stop := context.AfterFunc(l.closing, func() { cancel(context.Cause(l.closing)) })
+	return limited, func() {
+		stop()
+		cancel(nil)
+		l.notes.Done()
+	}
 }
 
 // sendNotes waits, for a limited time, until the messages of note have been
@@ -169,6 +192,7 @@ func (l *lifecycle) close() bool {
 	defer l.mu.Unlock()
 	was := l.closed
 	l.closed = true
+	l.stopWaits(&Error{kind: ErrClosed, Err: errClientClosed})
 	return !was
 }
 

@@ -246,6 +246,7 @@ func (r *request) rounds(ctx context.Context, conn *connection) (result json.Raw
 			if r.task = r.method == protocol.MethodToolsCall && r.client.takesTasks(); r.task {
 				return result, rounds, nil
 			}
+			abandonUnread(r.client, result, aboutTask(r.options))
 			return nil, rounds, invalid(errors.New("it is a task, which this request must not become"))
 		case "input_required":
 		default:

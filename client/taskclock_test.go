@@ -201,21 +201,23 @@ func TestTaskOutlivesALook(t *testing.T) {
 }
 
 // A client hears of the end of a task when it comes, not with the next look,
-// where the server tells; and looks soon and then less often where it does not.
+// where the server tells; and looks soon, and then at the server's interval, where
+// it does not.
 func TestTaskEndsSoon(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		many  int // other subscriptions of the connection
+		poll  time.Duration
 		looks int // at the task, of which each is told
 		want  time.Duration
 	}{
-		{"the server tells", 0, 2, 3 * time.Second},
-		{"the server does not", 100, 6, 3150 * time.Millisecond}, // 50+100+200+400+800+1600
+		{"the server tells", 0, time.Hour, 2, 3 * time.Second},
+		{"the server does not", 100, time.Second, 6, 3350 * time.Millisecond}, // 50+100+200, then each second
 	} {
 		for _, fails := range []bool{false, true} {
 			t.Run(fmt.Sprint(test.name, ", fails: ", fails), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					s, _ := slowly(t, time.Hour, false, func(f *mcp.Frame) error {
+					s, _ := slowly(t, test.poll, false, func(f *mcp.Frame) error {
 						if err := after(f, 3*time.Second); err != nil || !fails {
 							return err
 						}

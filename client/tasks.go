@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync/atomic"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
@@ -23,21 +25,24 @@ type Task struct {
 	Created       time.Time
 	Updated       time.Time
 	TTL           time.Duration           // from Created; 0 means unlimited
-	PollInterval  time.Duration           // how often to ask; 0 means that the server does not say
+	PollInterval  time.Duration           // least time between two looks; 0 means that the server does not say, which is 1 s
 	Progress      *Progress               // how far it is, without message; nil if the server does not say
 	Requests      []protocol.InputRequest // what it asks, in TaskInputRequired
 	Result        json.RawMessage         // of TaskCompleted
 	Fault         json.RawMessage         // of TaskFailed: a JSON-RPC error
+
+	seen time.Time // when the client received this state; zero if a program has made it
+	born time.Time // seen of the state with which a call became a task; otherwise zero
 }
 
-// The times between two looks at a task. The first is firstPoll, and each is
-// twice as long as the one before, up to the interval that the server names,
-// which is kept between leastPoll and mostPoll.
+// Times between two looks at a task. In the first earlyPolls of a task they
+// begin with firstPoll and double. Later, the interval of the server is the
+// least time (SEP-2663).
 const (
-	firstPoll   = 50 * time.Millisecond // and twice as long each time, up to the server's interval
-	defaultPoll = time.Second
-	leastPoll   = 20 * time.Millisecond
-	mostPoll    = time.Minute
+	earlyPolls  = 500 * time.Millisecond
+	firstPoll   = 50 * time.Millisecond
+	defaultPoll = time.Second           // interval of a server that names none
+	leastPoll   = 20 * time.Millisecond // for a server with a shorter interval
 )
 
 // progressKey is the key in a task's _meta under which servers made with this
@@ -50,10 +55,10 @@ func parseTask(raw []byte) (*Task, error) {
 		ID       string                     `json:"taskId"`
 		Status   protocol.TaskStatus        `json:"status"`
 		Message  string                     `json:"statusMessage"`
-		Created  time.Time                  `json:"createdAt"`
-		Updated  time.Time                  `json:"lastUpdatedAt"`
-		TTL      *int64                     `json:"ttlMs"`
-		Poll     int64                      `json:"pollIntervalMs"`
+		Created  jsonx.Time                 `json:"createdAt"`
+		Updated  jsonx.Time                 `json:"lastUpdatedAt"`
+		TTL      json.Number                `json:"ttlMs"`
+		Poll     json.Number                `json:"pollIntervalMs"`
 		Requests json.RawMessage            `json:"inputRequests"`
 		Result   json.RawMessage            `json:"result"`
 		Error    json.RawMessage            `json:"error"`
@@ -65,11 +70,8 @@ func parseTask(raw []byte) (*Task, error) {
 	if wire.ID == "" {
 		return nil, errors.New("the server's task has no taskId")
 	}
-	t := &Task{ID: wire.ID, Status: wire.Status, StatusMessage: wire.Message, Created: wire.Created, Updated: wire.Updated,
-		PollInterval: time.Duration(wire.Poll) * time.Millisecond, Result: wire.Result, Fault: wire.Error}
-	if wire.TTL != nil {
-		t.TTL = time.Duration(*wire.TTL) * time.Millisecond
-	}
+	t := &Task{ID: wire.ID, Status: wire.Status, StatusMessage: wire.Message, Created: wire.Created.Time, Updated: wire.Updated.Time,
+		TTL: milliseconds(wire.TTL), PollInterval: milliseconds(wire.Poll), Result: wire.Result, Fault: wire.Error, seen: time.Now()}
 	if raw := wire.Meta[progressKey]; raw != nil {
 		var p struct {
 			Progress float64 `json:"progress"`
@@ -93,13 +95,22 @@ func parseTask(raw []byte) (*Task, error) {
 	return t, nil
 }
 
+// milliseconds returns a number of the server as a duration: 0 for none or a
+// negative one, and the longest duration for one that is longer.
+func milliseconds(n json.Number) time.Duration {
+	ms, _ := n.Float64() // infinite if it is out of range
+	if d := ms * float64(time.Millisecond); d < math.MaxInt64 {
+		return time.Duration(max(d, 0))
+	}
+	return math.MaxInt64
+}
+
 // poll returns the interval that the server wants between two looks.
 func (t *Task) poll() time.Duration {
-	d := t.PollInterval
-	if d == 0 {
-		d = defaultPoll
+	if t.PollInterval <= 0 {
+		return defaultPoll
 	}
-	return min(max(d, leastPoll), mostPoll)
+	return max(t.PollInterval, leastPoll)
 }
 
 // progress returns the task's state as OnProgress gets it.
@@ -152,14 +163,19 @@ type taskWait struct {
 	clock    taskClock
 	watch    *taskWatch
 	answered map[string]bool // the task's questions, by their keys
+	stuck    bool            // a question has no answer
 }
 
-// newTaskWait returns a taskWait for one task. Requests about the task get the
-// headers, the metadata and the timeout of the call; its other options are
-// about the call itself.
+// newTaskWait returns a taskWait for one task.
 func newTaskWait(c *Client, o *callOptions, clock taskClock) *taskWait {
-	each := func(each *callOptions) { each.header, each.meta, each.timeout = o.header, o.meta, o.timeout }
-	return &taskWait{client: c, options: o, each: []CallOption{each}, clock: clock, answered: map[string]bool{}}
+	return &taskWait{client: c, options: o, each: aboutTask(o), clock: clock, answered: map[string]bool{}}
+}
+
+// aboutTask returns the options of requests about a task: the headers, the
+// metadata and the timeout of the call. Its other options are about the call
+// itself.
+func aboutTask(o *callOptions) []CallOption {
+	return []CallOption{func(each *callOptions) { each.header, each.meta, each.timeout = o.header, o.meta, o.timeout }}
 }
 
 // run looks at a task until it has ended or the clock says that it takes too
@@ -168,8 +184,10 @@ func (w *taskWait) run(ctx context.Context, task *Task) (*CallToolResult, error)
 	own := *task
 	task = &own
 	if task.Status.Final() && task.Result == nil && task.Fault == nil {
-		task.Status = protocol.TaskWorking // a new task comes without its result: it has to be asked for
+		task.Status, task.seen = protocol.TaskWorking, time.Time{} // a new task comes without its result: it has to be asked for
 	}
+	ctx, done := w.client.life.during(ctx)
+	defer done()
 	w.watch = watchTask(ctx, w.client, task)
 	defer w.watch.end()
 	var told Progress
@@ -220,7 +238,8 @@ func (w *taskWait) next(ctx context.Context, task *Task) (*Task, error) {
 		next, err = w.client.Task(ctx, task.ID, w.each...)
 	}
 	if early && errors.Is(err, ErrBusy) {
-		w.watch.busy() // servers may limit who asks sooner than they want
+		w.watch.born = time.Time{} // servers may limit who asks sooner than they want
+		task.seen = time.Now()
 		return task, nil
 	}
 	if errors.Is(err, ErrConnection) || errors.Is(err, ErrClosed) || errors.Is(err, ErrBusy) {
@@ -235,17 +254,16 @@ func (w *taskWait) next(ctx context.Context, task *Task) (*Task, error) {
 	return next, nil
 }
 
-// leave returns the error with which the waiting ends. The task is cancelled if
-// its time is over. After any other error somebody else may wait for it, unless
-// it is this call's own and the server does not answer.
+// leave returns the error with which the waiting ends. A task that only this
+// call waits for is cancelled. Another one may have others that wait for it: the
+// end of the context cancels it, and a question that this client cannot answer.
 func (w *taskWait) leave(ctx context.Context, id string, err error) error {
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		err = stopped(ctx)
-	case !w.clock.own || !errors.Is(err, ErrTimeout):
-		return err
 	}
-	w.abandon(id)
+	if w.clock.own || w.stuck || ctx.Err() != nil && !errors.Is(err, ErrClosed) {
+		abandon(w.client, id, w.each)
+	}
 	return err
 }
 
@@ -266,9 +284,7 @@ func (w *taskWait) answer(ctx context.Context, task *Task) error {
 	}
 	answers, err := w.client.handlers.answerAll(ctx, conn, open)
 	if err != nil {
-		if ctx.Err() == nil { // or else who waits for it leaves it
-			w.abandon(task.ID)
-		}
+		w.stuck = ctx.Err() == nil
 		return err
 	}
 	for _, q := range open {
@@ -278,14 +294,32 @@ func (w *taskWait) answer(ctx context.Context, task *Task) error {
 	return err
 }
 
-// abandon cancels a task that nobody waits for any more.
-func (w *taskWait) abandon(id string) {
-	c := w.client
-	c.life.note(func(ctx context.Context) {
-		if err := c.CancelTask(ctx, id); err != nil {
+// abandon cancels a task that no call waits for any more, without waiting for
+// the answer, unless the client is being closed.
+func abandon(c *Client, id string, options []CallOption) {
+	r, err := c.request(protocol.MethodTasksCancel+" "+id, protocol.MethodTasksCancel, id, named("taskId", id), options)
+	if err != nil {
+		return // the call had the same options
+	}
+	r.safe = true
+	cancel := func(ctx context.Context) {
+		if _, err := r.do(ctx); err != nil {
 			safely.Log(c.opts.Logger.Debug().Err(visible.Error(err)).Str("task", visible.Line(id, visible.Name)), "a task was not cancelled")
 		}
-	})
+	}
+	if !c.life.note(cancel) {
+		ctx, stop := context.WithTimeout(c.life.ctx, notesTimeout)
+		defer stop()
+		cancel(ctx)
+	}
+}
+
+// abandonUnread cancels the task in a result that cannot be used.
+func abandonUnread(c *Client, result []byte, options []CallOption) {
+	var id string
+	if json.Unmarshal(jsonx.Lookup(result, []string{"taskId"}), &id) == nil && id != "" {
+		abandon(c, id, options)
+	}
 }
 
 // taskClock bounds the waiting for a task. The zero value does not.
@@ -331,7 +365,8 @@ type taskWatch struct {
 	listening atomic.Bool     // the server tells of the task now
 	listened  atomic.Bool     // it has agreed to
 	told      chan *Task      // holds the newest
-	pause     time.Duration   // before the next look
+	born      time.Time       // of the task; zero once there are no early looks
+	pause     time.Duration   // before the next early look
 }
 
 // watchTask subscribes to a task where the server offers that, without waiting
@@ -339,7 +374,7 @@ type taskWatch struct {
 func watchTask(ctx context.Context, c *Client, task *Task) *taskWatch {
 	ctx, stop := context.WithCancel(ctx)
 	agreed := make(chan struct{})
-	w := &taskWatch{id: task.ID, stop: stop, over: make(chan struct{}), agreed: agreed, told: make(chan *Task, 1), pause: firstPoll}
+	w := &taskWatch{id: task.ID, stop: stop, over: make(chan struct{}), agreed: agreed, told: make(chan *Task, 1), born: task.born, pause: firstPoll}
 	if task.Status.Final() || !c.life.spawn(func() {
 		defer close(w.over)
 		s, err := c.Listen(ctx, protocol.SubscriptionFilter{TaskIDs: []string{task.ID}}, w.hear)
@@ -390,12 +425,12 @@ func (w *taskWatch) hear(n Notification) {
 }
 
 // wait returns what the server has reported, or nil when it is time to look;
-// early says that this is sooner than the server asked for.
+// early means that this is sooner than the server asked for.
 func (w *taskWatch) wait(ctx context.Context, task *Task) (told *Task, early bool, err error) {
-	most := task.poll()
-	wait := min(w.pause, most)
-	if w.listening.Load() {
-		wait = most
+	wait := max(task.poll()-time.Since(task.seen), min(task.poll(), firstPoll))
+	if w.early(w.pause) && w.pause < wait && !w.listening.Load() {
+		wait, early = w.pause, true
+		w.pause *= 2
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -408,14 +443,21 @@ func (w *taskWatch) wait(ctx context.Context, task *Task) (told *Task, early boo
 			return next, false, nil
 		case <-w.agreed:
 			w.agreed = nil
-			return nil, true, nil // what came before the agreement
+			if w.early(0) {
+				return nil, true, nil // what came before the agreement
+			}
 		case <-timer.C:
-			w.pause = min(2*w.pause, mostPoll)
-			return nil, wait < most, nil
+			return nil, early, nil
 		case <-ctx.Done():
 			return nil, false, context.Cause(ctx)
 		}
 	}
+}
+
+// early reports whether the client may look, after a while, sooner than the
+// server asks for.
+func (w *taskWatch) early(after time.Duration) bool {
+	return !w.born.IsZero() && time.Since(w.born)+after <= earlyPolls
 }
 
 // lastWord returns the final state of the task if the server has reported it;
@@ -444,6 +486,3 @@ func (w *taskWatch) lastWord(ctx context.Context) *Task {
 // lastWordTime is how long lastWord waits. A server that shuts down has sent
 // its report by then.
 const lastWordTime = time.Second
-
-// busy makes the next look wait for as long as the server asks.
-func (w *taskWatch) busy() { w.pause = mostPoll }

@@ -3,15 +3,13 @@ package terminal
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"time"
 )
 
 // ErrIdle is the cause of what took too long.
 var ErrIdle = errors.New("no answer in time")
-
-// mostQuiet is how long a server may keep a client from looking at a task.
-const mostQuiet = time.Minute
 
 // idleTimer ends a context when nothing was heard for a while. It does not run
 // while a person is asked something, who may take their time.
@@ -35,13 +33,13 @@ func newIdleTimer(ctx context.Context, limit time.Duration) (context.Context, *i
 // heard starts the time anew.
 func (p *idleTimer) heard() { p.heardBefore(0) }
 
-// heardBefore is heard of what need not be heard of again for a while, at most
-// mostQuiet.
+// heardBefore is heard of what need not be heard of again for a while, such as
+// a task that the server does not want to be looked at.
 func (p *idleTimer) heardBefore(quiet time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.timer != nil && p.paused == 0 {
-		p.timer.Reset(p.limit + min(max(quiet, 0), mostQuiet))
+		p.timer.Reset(p.limit + min(max(quiet, 0), math.MaxInt64-p.limit))
 	}
 }
 

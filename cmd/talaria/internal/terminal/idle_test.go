@@ -3,6 +3,7 @@ package terminal
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,7 +18,9 @@ func TestPatience(t *testing.T) {
 		{"nothing is heard", func(*idleTimer) {}, 10 * time.Second},
 		{"a sign of life", func(p *idleTimer) { time.Sleep(7 * time.Second); p.heard() }, 17 * time.Second},
 		{"a task to look at in a while", func(p *idleTimer) { p.heardBefore(7 * time.Second) }, 17 * time.Second},
-		{"a task to look at in a year", func(p *idleTimer) { p.heardBefore(365 * 24 * time.Hour) }, 70 * time.Second},
+		{"a task to look at in a year", func(p *idleTimer) { p.heardBefore(365 * 24 * time.Hour) }, 365*24*time.Hour + 10*time.Second},
+		{"a task to look at never", func(p *idleTimer) { p.heardBefore(math.MaxInt64); p.heard() }, 10 * time.Second},
+		{"a time that is none", func(p *idleTimer) { p.heardBefore(-time.Hour) }, 10 * time.Second},
 		{"a person is asked", func(p *idleTimer) {
 			p.pause()
 			time.Sleep(time.Hour)

@@ -4,6 +4,7 @@
 package terminal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,7 +106,7 @@ func (t *Terminal) Run(ctx context.Context, op Operation) error {
 		p.heard()
 		bar.Tell(now.Progress, now.Total, now.Message)
 	})
-	looked := client.OnTask(func(task *client.Task) { p.heardBefore(task.PollInterval) })
+	looked := client.OnTask(func(task *client.Task) { p.heardBefore(cmp.Or(task.PollInterval, time.Second)) })
 	done := make(chan error, 1)
 	go func() { done <- safely.Known(safely.Try(func() error { return op(limited, told, looked) })) }()
 	var refused refusals
