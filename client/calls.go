@@ -130,7 +130,10 @@ func (c *Client) inSession(ctx context.Context, send func(conn *connection) erro
 // modern HTTP, tools whose x-mcp-header is not valid are left out, which is
 // logged.
 func (c *Client) Tools(ctx context.Context, options ...CallOption) iter.Seq2[Tool, error] {
-	return list(ctx, c, protocol.MethodToolsList, "tools", options, c.tools.learn)
+	return list(ctx, c, protocol.MethodToolsList, "tools", options, func(p *page[Tool]) {
+		c.pin.page(p.fresh)
+		p.items = c.tools.learn(p.items)
+	})
 }
 
 // Prompts iterates over all prompts, page by page. It ends after an error.
@@ -463,6 +466,11 @@ func (c *Client) Batch(ctx context.Context, operations ...Operation) ([]BatchRes
 	for i, o := range operations {
 		if requests[i], err = c.rawRequest("batch: "+o.Method, o.Method, o.Params, o.Options); err != nil {
 			return nil, err
+		}
+		if c.pin.lock != nil && o.Method == protocol.MethodToolsCall {
+			if _, err = c.pin.use(ctx, nameIn(o.Method, requests[i].members)); err != nil {
+				return nil, wrap(requests[i].op, o.Method, "", err)
+			}
 		}
 	}
 	var results []BatchResult

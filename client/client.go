@@ -39,6 +39,7 @@ type Client struct {
 	handlers      handlers
 	subs          subscriptions
 	tools         toolIndex
+	pin           pin
 }
 
 // Connect connects to the server behind t and returns when it can be used. It
@@ -53,6 +54,7 @@ func Connect(ctx context.Context, t Transport, opts *Options) (*Client, error) {
 	c := &Client{opts: opts.filled(), transport: t, server: t.String()}
 	c.life.client, c.life.changed, c.life.renewal = c, make(chan struct{}), newTurn()
 	c.notifications.client, c.handlers.client, c.subs.client, c.tools.client = c, c, c, c
+	c.pin.hold(c)
 	c.calls.table = map[int64]*call{}
 	c.tools.load = newTurn()
 	c.owner = c.opts.CacheKey

@@ -55,6 +55,9 @@ var (
 	// ErrBusy: the server refused the request for now, by HTTP status 429 or 503
 	// or by the code of its error.
 	ErrBusy = errors.New("the server is busy")
+	// ErrChanged: a tool, or the instructions of the server, are not what Options.Pin
+	// has. Nothing was sent.
+	ErrChanged = errors.New("changed")
 	// ErrInvalidResult: the server's answer is not what the method has to give,
 	// does not fit the tool's output schema, or does not fit the type that the
 	// caller wants.
@@ -281,6 +284,10 @@ func kindOf(method, name string, err error) error {
 func unauthorized(err error) bool {
 	return errors.Is(err, ErrUnauthorized) || kindOf("", "", err) == ErrUnauthorized
 }
+
+// final reports whether err means that connecting again does not help until the caller
+// has acted.
+func final(err error) bool { return unauthorized(err) || errors.Is(err, ErrChanged) }
 
 // codeClosed is the code with which the TypeScript SDK says that its connection
 // to another server has closed. Its code for a timeout has the number of

@@ -61,8 +61,15 @@ func (h handshake) open(ctx context.Context) (*connection, error) {
 	known := h.known()
 	for failures := 0; ; {
 		conn, err := h.openAs(ctx, known, failures)
-		if err == nil || ctx.Err() != nil {
-			return conn, err
+		if err == nil {
+			if err = h.client.pin.instructions(&conn.server); err != nil {
+				h.client.discard(conn)
+				return nil, err
+			}
+			return conn, nil
+		}
+		if ctx.Err() != nil {
+			return nil, err
 		}
 		passing, ok := err.(*passingError)
 		if !ok {

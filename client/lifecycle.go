@@ -256,6 +256,7 @@ func (l *lifecycle) install(conn *connection, again bool) error {
 		return err
 	}
 	conn.ready = time.Now()
+	l.client.pin.renewed()
 	l.conn.Store(conn)
 	if l.client.opts.HealthCheck > 0 {
 		l.tasks.Go(func() { l.checkHealth(conn) })
@@ -299,7 +300,7 @@ func (l *lifecycle) lost(conn *connection, err error) {
 	}
 	l.mu.Lock()
 	was := l.conn.CompareAndSwap(conn, nil)
-	back := was && !l.closed && !l.client.opts.NoReconnect && !unauthorized(err)
+	back := was && !l.closed && !l.client.opts.NoReconnect && !final(err)
 	if was {
 		if l.early++; time.Since(conn.ready) >= settled {
 			l.early = 0
@@ -380,7 +381,7 @@ func (l *lifecycle) reconnect() error {
 			l.client.discard(conn) // it was lost at once
 		}
 		last = err
-		if unauthorized(err) {
+		if final(err) {
 			return err
 		}
 		l.setState(StateDisconnected, err)
@@ -424,7 +425,7 @@ func (l *lifecycle) renewNow(old *connection) error {
 	if err == nil {
 		err = l.install(conn, false)
 	}
-	back := err != nil && !l.client.opts.NoReconnect && !unauthorized(err)
+	back := err != nil && !l.client.opts.NoReconnect && !final(err)
 	l.mu.Lock()
 	l.returning = back
 	if err != nil {

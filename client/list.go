@@ -19,6 +19,7 @@ type page[T any] struct {
 	items  []T
 	broken []error // of entries that are left out
 	next   *string // the cursor of the next page, nil on the last
+	fresh  time.Duration
 }
 
 // brokenError is the error of a list with entries that are none.
@@ -38,12 +39,12 @@ const (
 )
 
 // list iterates over all pages of a list, whose items are in the member with
-// that name. check, if not nil, removes items from a page. The sequence ends
+// that name. check, if not nil, may remove items from a page. The sequence ends
 // after an error, on a cursor that occurs twice, beyond maxPages and maxItems, and
 // when the server has taken more than Options.MaxTimeout for all pages together.
 // Entries that do not decode hide no other: they are left out, and the sequence
 // ends with an error for them.
-func list[T any](ctx context.Context, c *Client, method, member string, options []CallOption, check func([]T) []T) iter.Seq2[T, error] {
+func list[T any](ctx context.Context, c *Client, method, member string, options []CallOption, check func(*page[T])) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
 		var broken []error
@@ -59,7 +60,7 @@ func list[T any](ctx context.Context, c *Client, method, member string, options 
 			walk.items += len(page.items)
 			broken = append(broken, page.broken[:min(len(page.broken), maxBroken-len(broken))]...)
 			if check != nil {
-				page.items = check(page.items)
+				check(page)
 			}
 			for _, item := range page.items {
 				if !yield(item, nil) {
@@ -135,6 +136,7 @@ func pageOf[T any](ctx context.Context, c *Client, method, member string, cursor
 	if err != nil {
 		return nil, wrap(method, method, "", invalid(err))
 	}
+	page.fresh = freshness(raw).TTL
 	if page.next != nil && *page.next == "" && !r.conn.revision().Modern() {
 		page.next = nil // the empty text is a cursor from 2026-07-28 on only (server/utilities/pagination)
 	}

@@ -126,6 +126,15 @@ type Options struct {
 	// sent. References to other documents are never followed: a tool whose
 	// schema has one fails the check.
 	CheckArguments bool
+	// Pin is what the server's tools have to be; nil means that they may be anything.
+	// A tool that is new or differs is left out of Tools, with a line in the log, and
+	// a call of it is ErrChanged before anything is sent. Connecting to a server
+	// whose instructions differ is ErrChanged, too. The tools are listed before the
+	// first call, and again after the server says that they have changed, after a
+	// lost connection, at the end of the time for which they are fresh, and otherwise
+	// after five minutes. A change between two lists is not seen if the server does not
+	// notify of it; nor is what a tool does. Prompts and resources are not pinned.
+	Pin *Lock
 	// LaxCapabilities sends requests even if the server did not declare what
 	// they need.
 	LaxCapabilities bool

@@ -203,6 +203,11 @@ func (r *request) attempt(ctx context.Context) (json.RawMessage, error) {
 	if err := r.offered(conn); err != nil {
 		return nil, err
 	}
+	if r.client.pin.lock != nil && r.method == protocol.MethodToolsCall {
+		if r.tool, err = r.client.pin.use(ctx, r.name); err != nil {
+			return nil, err
+		}
+	}
 	cached := r.cache && !r.client.opts.NoCache && conn.revision().Has(protocol.FeatureCacheHints) && r.options.header == nil && r.options.meta == nil &&
 		r.options.answers == nil && r.options.state == "" // what comes of a round is kept for nobody
 	if cached && !r.options.noCache {

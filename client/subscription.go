@@ -187,7 +187,7 @@ func (s *Subscription) reopen(conn *connection, err error) {
 				s.resumed()
 				return
 			}
-			if unauthorized(err) {
+			if final(err) {
 				s.finish(err)
 				return
 			}

@@ -67,6 +67,10 @@ func (t *toolIndex) learn(tools []Tool) []Tool {
 		t.byName = map[string]*toolInfo{}
 	}
 	for _, tool := range tools {
+		if !c.pin.allows(&tool) {
+			t.forget(tool.Name)
+			continue
+		}
 		headers, err := headerParams(tool.InputSchema)
 		if err != nil && strict {
 			t.forget(tool.Name)
@@ -216,7 +220,7 @@ func (t *toolIndex) stale() {
 func (t *toolIndex) fresh(name string) *toolInfo {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	if t.past {
+	if t.past || t.client.pin.over() {
 		return nil
 	}
 	return t.byName[name]
@@ -253,9 +257,14 @@ func (t *toolIndex) readAll(ctx context.Context) error {
 	t.mu.Lock()
 	t.past, t.left = false, false // a notice that comes meanwhile undoes it
 	t.mu.Unlock()
+	var options []CallOption
+	if t.client.pin.lock != nil {
+		options = append(options, NoCache())
+		t.client.pin.begin()
+	}
 	count := 0
 	names := map[string]bool{}
-	for tool, err := range t.client.Tools(ctx) {
+	for tool, err := range t.client.Tools(ctx, options...) {
 		if _, broken := errors.AsType[*brokenError](err); broken {
 			break // the others are known
 		}

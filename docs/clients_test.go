@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"net/http/httptest"
@@ -15,6 +16,7 @@ import (
 	"github.com/talaria-go/mcp/client/config"
 	"github.com/talaria-go/mcp/client/group"
 	"github.com/talaria-go/mcp/client/pool"
+	"github.com/talaria-go/mcp/mcptest"
 )
 
 type Place struct {
@@ -43,6 +45,14 @@ func oslo(ctx context.Context, url string) (Forecast, error) {
 func askUser(ctx context.Context, q *client.ElicitParams) (*client.ElicitResult, error) {
 	fmt.Println(q.Message)
 	return client.Decline()
+}
+
+func connectPinned(ctx context.Context, url string) (*client.Client, error) {
+	lock, err := client.ReadLock("mcp.lock")
+	if err != nil {
+		return nil, err
+	}
+	return client.Connect(ctx, client.HTTP(url, nil), &client.Options{Pin: lock})
 }
 
 func pooled(ctx context.Context, url string) (Forecast, error) {
@@ -83,5 +93,30 @@ func TestClients(t *testing.T) {
 		if got, err := use(); err != nil || got.Degrees != 4 {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
+	}
+}
+
+func TestPinned(t *testing.T) {
+	s := mcp.NewServer(mcp.Info{Name: "weather", Version: "1"}, nil)
+	s.MustAdd(mcp.Tool("forecast", func(f *mcp.Frame, in Place) (Forecast, error) { return Forecast{len(in.City)}, nil }))
+	web := httptest.NewServer(s.Handler())
+	defer web.Close()
+	t.Chdir(t.TempDir())
+	if _, err := connectPinned(t.Context(), web.URL); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("without a lock: %v", err)
+	}
+	t.Setenv("MCPTEST_UPDATE", "1")
+	mcptest.New(t, s).Golden("mcp.lock")
+	c, err := connectPinned(t.Context(), web.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := client.Call[Forecast](t.Context(), c, "forecast", Place{City: "Oslo"}); err != nil {
+		t.Error(err)
+	}
+	s.MustAdd(mcp.Tool("exfiltrate", func(*mcp.Frame, struct{}) (string, error) { return "", nil }))
+	if _, err := c.Call(t.Context(), "exfiltrate", nil); !errors.Is(err, client.ErrChanged) {
+		t.Errorf("a new tool: %v", err)
 	}
 }

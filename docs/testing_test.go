@@ -31,6 +31,10 @@ func TestEveryRevision(t *testing.T) {
 	}, mcptest.Accepting(Confirm{Sure: true}))
 }
 
+func TestGolden(t *testing.T) {
+	mcptest.New(t, newServer()).Golden("testdata/mcp.lock")
+}
+
 func TestRefused(t *testing.T) {
 	c := mcptest.New(t, newServer(), mcptest.As(mcp.Identity{Subject: "alice", Scopes: []string{"notes:read"}}))
 	result := c.Call("add", map[string]any{"a": "one"})

@@ -141,9 +141,9 @@ func worker() *mcp.Server {
 	return s
 }
 
-// child starts a server of its own process, whose spans b has once all was called, after
-// the client is closed.
-func (b *backend) child(t *testing.T) (server client.Transport, all func()) {
+// child starts a server of its own process, and tells its spans to b once the client
+// is closed.
+func (b *backend) child(t *testing.T) client.Transport {
 	r, w := io.Pipe()
 	read := make(chan struct{})
 	go func() {
@@ -155,11 +155,10 @@ func (b *backend) child(t *testing.T) (server client.Transport, all func()) {
 			}
 		}
 	}()
-	all = func() { _ = w.Close(); <-read }
-	t.Cleanup(all)
+	t.Cleanup(func() { _ = w.Close(); <-read })
 	command := client.Command(os.Args[0])
 	command.Env, command.Stderr = []string{stdio + "=yes"}, w
-	return command, all
+	return command
 }
 
 // TestOneTrace: whatever is called, over whatever, in whichever era, all of it is one
@@ -181,9 +180,8 @@ func TestOneTrace(t *testing.T) {
 				t.Run(call.tool+" "+name+" "+rev.String(), func(t *testing.T) {
 					to := &backend{}
 					var transport client.Transport
-					all := func() {}
 					if name == "stdio" {
-						transport, all = to.child(t)
+						transport = to.child(t)
 					} else {
 						s := worker()
 						stop, err := telemetry.Server(s, trusting(to))
@@ -207,7 +205,6 @@ func TestOneTrace(t *testing.T) {
 							t.Error(err)
 						}
 					})
-					all()
 					want := call.modern
 					if !rev.Modern() {
 						want = call.legacy

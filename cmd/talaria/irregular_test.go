@@ -43,6 +43,8 @@ func TestIrregularFiles(t *testing.T) {
 		{"install", "--host", "cursor", "--name", "x", "--file", "FILE", "--yes", "--", "true"},
 		{"new", "weather", "--no-tidy", "--dir", "FILE"},
 		{"pack", dir, "--manifest", "FILE"},
+		{"lock", server, "-o", "FILE"},
+		{"lock", server, "-o", "FILE", "--check"},
 		{"call", server, "calculate", "operation=@FILE"},
 		{"call", server, "calculate", "operation:=@FILE"},
 		{"call", server, "calculate", "@FILE"},

@@ -1,0 +1,50 @@
+package mcptest
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/talaria-go/mcp/internal/toollock"
+)
+
+// updateVariable is the environment variable that makes Golden write its file, unless
+// it is empty.
+const updateVariable = "MCPTEST_UPDATE"
+
+// Golden compares the definitions of the server's tools, and its instructions, with
+// those of a lock, such as mcp.lock beside the test. It fails the test if they differ:
+// each line says what does, and whether that is breaking for callers, changes words
+// that models read, or is compatible. With MCPTEST_UPDATE=1 in the environment it
+// writes the file instead, so that the difference can be reviewed.
+//
+// "talaria lock" writes and checks the same file, and client.Options.Pin holds a
+// server to it.
+func (c *Client) Golden(file string) {
+	c.t.Helper()
+	now, err := toollock.New(c.Server.Info.Name, c.Server.Instructions, c.Tools())
+	if err != nil {
+		c.t.Fatalf("mcptest: %v", err)
+	}
+	if os.Getenv(updateVariable) != "" {
+		if err := now.Write(file); err != nil {
+			c.t.Fatalf("mcptest: %v", err)
+		}
+		return
+	}
+	old, err := toollock.Read(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		c.t.Fatalf("mcptest: there is no %s; %s=1 go test writes it", file, updateVariable)
+	}
+	if err != nil {
+		c.t.Fatalf("mcptest: %v", err)
+	}
+	var lines []string
+	for _, d := range toollock.Compare(old, now) {
+		lines = append(lines, d.String())
+	}
+	if lines != nil {
+		c.t.Errorf("mcptest: the tools are not what %s has:\n%s\n%s=1 go test accepts it", file, strings.Join(lines, "\n"), updateVariable)
+	}
+}
