@@ -135,10 +135,10 @@ func walks(t *testing.T, l lister, prefix string, failed func() error) map[strin
 		}
 		got[name] = found
 	}
-	walk("Tools", walked(t, protocol.MethodToolsList, prefix, l.Tools(ctx), func(x protocol.Tool) string { return x.Name }))
-	walk("Prompts", walked(t, protocol.MethodPromptsList, prefix, l.Prompts(ctx), func(x protocol.Prompt) string { return x.Name }))
-	walk("Resources", walked(t, protocol.MethodResourcesList, prefix, l.Resources(ctx), func(x protocol.Resource) string { return x.Name }))
-	walk("Templates", walked(t, protocol.MethodResourceTemplates, prefix, l.Templates(ctx), func(x protocol.ResourceTemplate) string { return x.Name }))
+	walk("Tools", walked(t, protocol.MethodToolsList, prefix+"_", l.Tools(ctx), func(x protocol.Tool) string { return x.Name }))
+	walk("Prompts", walked(t, protocol.MethodPromptsList, prefix+"_", l.Prompts(ctx), func(x protocol.Prompt) string { return x.Name }))
+	walk("Resources", walked(t, protocol.MethodResourcesList, prefix+".", l.Resources(ctx), func(x protocol.Resource) string { return x.Name }))
+	walk("Templates", walked(t, protocol.MethodResourceTemplates, prefix+".", l.Templates(ctx), func(x protocol.ResourceTemplate) string { return x.Name }))
 	return got
 }
 
@@ -208,7 +208,7 @@ func lists(t *testing.T, to client.Transport, opts client.Options) map[string]st
 	if err := g.Warm(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for key, found := range walks(t, g, "g.", func() error { return g.Status()[0].Err }) {
+	for key, found := range walks(t, g, "g", func() error { return g.Status()[0].Err }) {
 		got["group "+key] = found
 	}
 	return got
