@@ -9,9 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/hostrules"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -48,18 +51,52 @@ type compiler struct {
 	server  *Server
 	entries []*registry.Entry
 	methods []dispatch.Method
-	notes   []note // what is legal and yet probably a mistake
+	notes   []note              // what is legal and yet probably a mistake
+	hosts   []hostrules.Finding // what some host does not accept, to be logged
 }
 
 // note is a warning about a component.
 type note struct{ component, text string }
+
+// register puts what was compiled into the server, all or nothing, and into the set
+// of that name, if one is given.
+func (c *compiler) register(set string) error {
+	s := c.server
+	s.adding.Lock()
+	defer s.adding.Unlock()
+	if err := s.customs.check(c.methods); err != nil {
+		return errors.Join(s.catalog.Internal(call.Private{}).Check(c.entries...), err)
+	}
+	if err := s.catalog.Add(c.entries...); err != nil {
+		return err
+	}
+	s.customs.methods = append(s.customs.methods, c.methods...)
+	if set != "" {
+		if s.sets == nil {
+			s.sets = make(map[string][]string)
+		}
+		s.sets[set] = append(s.sets[set], listsOf(c.entries)...)
+	}
+	return nil
+}
 
 // logNotes logs the notes, once the components are there, and returns nil.
 func (c *compiler) logNotes() error {
 	for _, n := range c.notes {
 		safely.Log(c.server.logger.Warn().Str("component", n.component).Str("warning", n.text), "a component is probably not as it should be")
 	}
+	logFindings(&c.server.logger, c.hosts)
 	return nil
+}
+
+// logFindings logs what some host does not accept, if the rule has a warning.
+func logFindings(logger *zerolog.Logger, findings []hostrules.Finding) {
+	for _, f := range findings {
+		if !f.Warn {
+			continue
+		}
+		safely.Log(logger.Warn().Str("tool", f.Tool).Str("rule", f.Rule.ID).Str("place", f.Path).Str("fix", f.Rule.Fix), f.String())
+	}
 }
 
 // compile makes components ready, or returns every fault of them.

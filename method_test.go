@@ -183,7 +183,7 @@ func TestNotificationHandlerFails(t *testing.T) {
 			var log logText
 			logger := zerolog.New(&log).Level(zerolog.InfoLevel)
 			s := mcp.NewServer(mcp.Info{Name: "notes", Version: "1"}, &mcp.Options{Logger: &logger})
-			s.MustAdd(mcp.Tool("fine", func(*mcp.Frame, empty) (string, error) { return "all is well", nil }))
+			s.MustAdd(mcp.Tool("fine", func(*mcp.Frame, empty) (string, error) { return "all is well", nil }, mcp.Doc("Says that all is well.")))
 			if err := errors.Join(
 				s.OnNotification("acme/bad", func(*mcp.Frame) error { return errors.New("no shelf\x1b[31m") }),
 				s.OnNotification("acme/good", func(*mcp.Frame) error { return nil }),

@@ -8,9 +8,11 @@ import (
 	"sync"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/hostrules"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/registry"
 	"github.com/talaria-go/mcp/scale"
 )
 
@@ -158,4 +160,17 @@ func (m *mount) mask(err error) error {
 // that added it to the child, whose Add succeeds all the same.
 func (m *mount) leftOut(fault error) {
 	safely.Log(m.parent.logger.Error().Err(fault).Str("prefix", m.prefix), "something mounted was left out")
+}
+
+// came logs what some host does not accept of the names that something mounted has
+// by its prefix. Its other parts were checked when the child got it.
+func (m *mount) came(entries []*registry.Entry) {
+	if m.prefix == "" {
+		return
+	}
+	for _, e := range entries {
+		if tool, ok := e.Definition.(*protocol.Tool); ok {
+			logFindings(&m.parent.logger, hostrules.Name(tool.Name))
+		}
+	}
 }

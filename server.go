@@ -20,6 +20,7 @@ import (
 	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/conn"
 	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/hostrules"
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/mrtr"
 	"github.com/talaria-go/mcp/internal/post"
@@ -102,6 +103,7 @@ func NewServer(info Info, opts *Options) *Server {
 	} else {
 		s.logger = zerolog.New(logTo(os.Stderr)).Level(zerolog.WarnLevel).With().Timestamp().Str("server", info.Name).Logger()
 	}
+	logFindings(&s.logger, hostrules.Instructions(s.opts.Instructions))
 	s.rounds = newRounds(s.opts)
 	s.catalog = registry.New(registry.Config{
 		PageSize: s.opts.PageSize, Cache: s.opts.listCache(), Meta: metaOf(s.info), Filter: s.opts.Filter, Coming: s.declare,
@@ -146,15 +148,7 @@ func (s *Server) Add(components ...Component) error {
 	if err := c.compile(components); err != nil {
 		return err
 	}
-	s.adding.Lock()
-	defer s.adding.Unlock()
-	err := s.customs.check(c.methods)
-	if err != nil {
-		err = errors.Join(s.catalog.Internal(call.Private{}).Check(c.entries...), err)
-	} else if err = s.catalog.Add(c.entries...); err == nil {
-		s.customs.methods = append(s.customs.methods, c.methods...)
-	}
-	if err != nil {
+	if err := c.register(""); err != nil {
 		return fmt.Errorf("mcp: %w", err)
 	}
 	return c.logNotes()
@@ -266,16 +260,10 @@ func (s *Server) Set(name string, components ...Component) error {
 			return slices.Contains(enabled, full) && (visible == nil || visible(f))
 		}
 	}
-	s.adding.Lock()
-	defer s.adding.Unlock()
-	if err := s.catalog.Add(c.entries...); err != nil {
+	if err := c.register(name); err != nil {
 		return fmt.Errorf("mcp: set %q: %w", name, err)
 	}
-	if s.sets == nil {
-		s.sets = make(map[string][]string)
-	}
-	s.sets[name] = append(s.sets[name], listsOf(c.entries)...)
-	return nil
+	return c.logNotes()
 }
 
 // Enable makes the components of sets there for the legacy session of f's
@@ -425,7 +413,7 @@ func (s *Server) Mount(prefix string, child *Server) error {
 		child.mounts.leave(m)
 		return fmt.Errorf("mcp: mount %q: the server would offer what it offers itself; mount in one direction only", prefix)
 	}
-	unmount, err := s.catalog.Internal(call.Private{}).Mount(child.catalog, prefix, m.handler, m.leftOut)
+	unmount, err := s.catalog.Internal(call.Private{}).Mount(child.catalog, prefix, m.handler, m.leftOut, m.came)
 	if err != nil {
 		child.mounts.leave(m)
 		return fmt.Errorf("mcp: mount %q: %w", strings.TrimSuffix(prefix, mountSeparator), err)

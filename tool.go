@@ -10,9 +10,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/facts"
+	"github.com/talaria-go/mcp/internal/hostrules"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
@@ -198,10 +201,12 @@ func (t *tool) compile(c *compiler) error {
 	if err := faults.of("tool", t.name); err != nil {
 		return err
 	}
-	e := set.entry(&protocol.Tool{
+	definition := &protocol.Tool{
 		Name: t.name, Title: set.title, Description: set.doc, Icons: set.icons,
 		InputSchema: inputJSON, OutputSchema: output.schema, Annotations: set.hints, Meta: meta,
-	})
+	}
+	t.noteHosts(c, definition)
+	e := set.entry(definition)
 	e.Task, e.View = set.task != nil, set.ui.View
 	if input.plan != nil {
 		known := input.plan.Internal(call.Private{})
@@ -237,6 +242,21 @@ func (t *tool) caller(c *compiler, input input, output *output, digest schemaDig
 		r.Err = err
 		return r, nil
 	})
+}
+
+// noteHosts notes what some host does not accept of the definition: what has a
+// warning, and of a schema that the user brought, all that lint reports. Names and
+// types without a description, of a Go type, are among the warnings of its plan.
+func (t *tool) noteHosts(c *compiler, definition *protocol.Tool) {
+	if c.server.logger.GetLevel() > zerolog.WarnLevel {
+		return
+	}
+	own := t.settings.inputSchema != nil
+	for _, f := range hostrules.Check("", []protocol.Tool{*definition}) {
+		known := !own && (f.Rule.ID == "member" || f.Rule.ID == "type-none")
+		f.Warn = f.Warn && !known || own && f.Rule.Schema && f.Rule.Fails
+		c.hosts = append(c.hosts, f)
+	}
 }
 
 // failed turns the error of a call into its result: errors are for the model

@@ -22,24 +22,37 @@ const maxName = 128
 // knows.
 //
 // A name that is taken or too long is an error, and nothing is mounted then. If
-// such a name comes later, c goes without it, and fault is told. unmount takes
-// everything back. from must not hold what c does, or neither would come to an
-// end.
-func (c internals) Mount(from *Catalog, prefix string, wrap func(frame.Handler) frame.Handler, fault func(error)) (unmount func(), err error) {
+// such a name comes later, c goes without it, and fault is told. came is told of
+// everything that is mounted, when it is there. unmount takes everything back.
+// from must not hold what c does, or neither would come to an end.
+func (c internals) Mount(from *Catalog, prefix string, wrap func(frame.Handler) frame.Handler, fault func(error), came func([]*Entry)) (unmount func(), err error) {
 	m := &mount{into: c.Catalog, from: from, prefix: prefix, name: c.nextMount(), wrap: wrap, here: map[*Entry]*Entry{}}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	// What changes from here on waits for m.mu.
-	m.stop = internals{from}.Watch(func([]*Entry) {
-		for _, err := range m.follow() {
+	come, err := m.begin(func([]*Entry) {
+		come, faults := m.follow()
+		for _, err := range faults {
 			fault(err)
 		}
+		came(come)
 	})
-	if faults := m.sync(true); faults != nil {
+	if err != nil {
+		return nil, err
+	}
+	came(come)
+	return m.end, nil
+}
+
+// begin mounts what there is, or nothing with an error. What changes from then on
+// calls watch.
+func (m *mount) begin(watch func([]*Entry)) ([]*Entry, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stop = internals{m.from}.Watch(watch) // follow waits for m.mu
+	come, faults := m.sync(true)
+	if faults != nil {
 		m.stop()
 		return nil, errors.Join(faults...)
 	}
-	return m.end, nil
+	return come, nil
 }
 
 // nextMount returns what tells the next mount into c from all others.
@@ -73,24 +86,24 @@ type mount struct {
 
 // follow does what from has done. It is the watcher of from, and may still be
 // called once after end, by a change that was being told: it does nothing then.
-func (m *mount) follow() (faults []error) {
+func (m *mount) follow() (come []*Entry, faults []error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ended {
-		return nil
+		return nil, nil
 	}
 	return m.sync(false)
 }
 
-// sync brings the Catalog up to date, and returns what cannot be there; with
-// strict, nothing new is then. m.mu is held.
+// sync brings the Catalog up to date, and returns what is new there and what cannot
+// be there; with strict, nothing new is then. m.mu is held.
 //
 // Entries that are mounted already keep their copy, so that pages and watchers
 // see them unchanged. A copy that was removed from the Catalog by its own owner
 // stays known in m.here and does not come again until its original is replaced.
 // What is left out for a fault is not known, so that each later sync tries it
 // anew and tells its fault anew.
-func (m *mount) sync(strict bool) (faults []error) {
+func (m *mount) sync(strict bool) (come []*Entry, faults []error) {
 	next := map[*Entry]*Entry{}
 	err := m.into.change(func() (set, []*Entry, error) {
 		var fresh []*Entry
@@ -109,7 +122,6 @@ func (m *mount) sync(strict bool) (faults []error) {
 				gone[mounted] = true
 			}
 		}
-		var come []*Entry
 		// Roots of which a part does not fit: a skill comes as a whole or not at all, as
 		// a client would find that a file differs from what was announced.
 		broken := map[string]bool{}
@@ -137,10 +149,10 @@ func (m *mount) sync(strict bool) (faults []error) {
 		return gone, come, m.into.check(come, gone)
 	})
 	if err != nil {
-		return append(faults, err)
+		return nil, append(faults, err)
 	}
 	m.here = next
-	return faults
+	return come, faults
 }
 
 // fits returns why mounted cannot come when gone has gone.

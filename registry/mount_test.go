@@ -14,7 +14,7 @@ import (
 func mounted(t *testing.T, from *Catalog, prefix string) (into *Catalog, faults *[]string, unmount func()) {
 	t.Helper()
 	into, faults = New(Config{}), new([]string)
-	unmount, err := internals{into}.Mount(from, prefix, func(h frame.Handler) frame.Handler { return h }, func(err error) { *faults = append(*faults, err.Error()) })
+	unmount, err := internals{into}.Mount(from, prefix, func(h frame.Handler) frame.Handler { return h }, func(err error) { *faults = append(*faults, err.Error()) }, func([]*Entry) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestMountAllOrNothing(t *testing.T) {
 	from, into := newItems(t, 0, "a", "b"), newItems(t, 0, "b")
 	told := 0
 	internals{into}.Watch(func([]*Entry) { told++ })
-	_, err := internals{into}.Mount(from, "", func(h frame.Handler) frame.Handler { return h }, func(error) {})
+	_, err := internals{into}.Mount(from, "", func(h frame.Handler) frame.Handler { return h }, func(error) {}, func([]*Entry) {})
 	if err == nil || !strings.Contains(err.Error(), `"b" is registered already`) {
 		t.Errorf("error %v", err)
 	}
