@@ -626,7 +626,7 @@ func (s *Server) Stats() Stats {
 // the process is killed is good, and Shutdown gets the rest; what is under way belongs
 // to that.
 func (s *Server) Drain(ctx context.Context) error {
-	inflight.Within(ctx, inflight.CancelGrace, s.drains) // an observer may not return
+	inflight.Within(ctx, inflight.Grace, s.drains) // an observer may not return
 	handed := make(chan struct{})
 	s.running.Go(func() { // beside the streams: the store may take its time, and Shutdown waits for what is left
 		defer close(handed)
@@ -647,14 +647,15 @@ func (s *Server) drains() {
 // until ctx ends and are then cancelled. Requests about tasks are served, and
 // connections that may bring some stay, until the tasks have ended and their
 // clients know how, or have not asked for an interval and a second. It returns when every
-// call has returned, or ctx's error if some had to be cancelled. After the end of ctx each
-// step has half a second; a call, an observer, Options.OnSessionEnd or a Store that does
+// call has returned, or ctx's error if some had to be cancelled, half a second after the end
+// of ctx at the latest: a call, an observer, Options.OnSessionEnd or a Store that does
 // not return is left behind. Sessions end, also those with such a call, with ErrServerClosed
 // for OnSessionEnd; with Options.Store, those of HTTP live on at the other replicas, to
 // which their clients come back: streams end 2,000 a second, each with a time to come back
 // within five seconds. Call it before http.Server.Shutdown, which waits for streams.
 func (s *Server) Shutdown(ctx context.Context) error {
-	returned := inflight.Within(ctx, inflight.CancelGrace, func() {
+	ending := inflight.NewEnding(ctx)
+	returned := ending.Step(func() {
 		s.drains()
 		s.subscriptions.announceLast()
 	})
@@ -665,10 +666,10 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.running.Stop()
 	s.connections.Finish()
 	s.subscriptions.broker.Close()
-	err := s.running.Wait(ctx)
+	err := s.running.Wait(ending)
 	s.connections.Abandon()
-	returned = s.sessions.Close(ctx, ErrServerClosed) && returned
-	returned = inflight.Within(ctx, inflight.CancelGrace, func() {
+	returned = ending.Step(func() { s.sessions.Close(context.WithoutCancel(ctx), ErrServerClosed) }) && returned
+	returned = ending.Step(func() {
 		if s.post != nil {
 			s.topics.Close(ctx)
 			s.post.Close(ctx)

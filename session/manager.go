@@ -520,7 +520,7 @@ func (m *Manager) EndStreams(ctx context.Context) {
 // What ends with a session is users' code, and so is the Store: Close returns when ctx has
 // ended, whether or not these have returned, and reports whether they have.
 func (m *Manager) Close(ctx context.Context, reason error) bool {
-	return inflight.Within(ctx, inflight.CancelGrace, func() { m.close(reason) })
+	return inflight.Within(ctx, inflight.Grace, func() { m.close(reason) })
 }
 
 // close is Close without an end of its own.

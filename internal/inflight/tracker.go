@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 )
 
 // ErrShutdown is the cause of contexts that a shutdown cancelled, and
@@ -106,42 +105,14 @@ func (t *Tracker) Stop() {
 	t.stopped = true
 }
 
-// CancelGrace is how long work that was cancelled gets to return, before who waits for it
-// goes on without it.
-const CancelGrace = 500 * time.Millisecond
-
-// Within calls fn, which may lead to users' code that does not return, and waits until it
-// has returned, but no longer than grace after the end of ctx. It reports whether fn has
-// returned.
-func Within(ctx context.Context, grace time.Duration, fn func()) bool {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		fn()
-	}()
-	select {
-	case <-done:
-		return true
-	case <-ctx.Done():
-	}
-	late := time.NewTimer(grace)
-	defer late.Stop()
-	select {
-	case <-done:
-		return true
-	case <-late.C:
-		return false
-	}
-}
-
-// Wait returns when nothing is under way. When ctx ends before, it cancels
-// what is left, gives it CancelGrace to return, and returns ctx's error.
-func (t *Tracker) Wait(ctx context.Context) error {
+// Wait returns when nothing is under way. When the time of e is over before, it cancels
+// what is left, gives it the next share of the grace, and returns the error of e's context.
+func (t *Tracker) Wait(e *Ending) error {
 	idle := t.wait()
 	select {
 	case <-idle:
 		return nil
-	case <-ctx.Done():
+	case <-e.ctx.Done():
 	}
 	select {
 	case <-idle: // both at once: nothing had to be cancelled
@@ -153,13 +124,8 @@ func (t *Tracker) Wait(ctx context.Context) error {
 		task.Cancel(ErrShutdown)
 	}
 	t.mu.Unlock()
-	late := time.NewTimer(CancelGrace)
-	defer late.Stop()
-	select {
-	case <-idle:
-	case <-late.C:
-	}
-	return ctx.Err()
+	within(e.ctx, e.share, idle)
+	return e.ctx.Err()
 }
 
 // wait returns a channel that is closed when nothing is under way, which may be

@@ -20,7 +20,7 @@ func TestTrackerStop(t *testing.T) {
 		t.Error("Start worked after Stop")
 	}
 	done()
-	if err := tracker.Wait(t.Context()); err != nil {
+	if err := tracker.Wait(NewEnding(t.Context())); err != nil {
 		t.Errorf("Wait: %v", err)
 	}
 }
@@ -37,7 +37,7 @@ func TestTrackerWait(t *testing.T) {
 	}{
 		{"work ends in time", func(context.Context) { time.Sleep(work) }, limit, nil, work, nil},
 		{"work is cancelled", func(ctx context.Context) { <-ctx.Done() }, limit, context.DeadlineExceeded, limit, ErrShutdown},
-		{"work ignores its context", func(context.Context) { time.Sleep(3 * limit) }, limit, context.DeadlineExceeded, limit + CancelGrace, ErrShutdown},
+		{"work ignores its context", func(context.Context) { time.Sleep(3 * limit) }, limit, context.DeadlineExceeded, limit + Grace/2, ErrShutdown},
 		{"no time at all", func(ctx context.Context) { <-ctx.Done() }, 0, context.DeadlineExceeded, 0, ErrShutdown},
 	}
 	for _, tt := range tests {
@@ -55,7 +55,7 @@ func TestTrackerWait(t *testing.T) {
 				deadline, cancel := context.WithTimeout(t.Context(), tt.limit)
 				defer cancel()
 				begin := time.Now()
-				err := tracker.Wait(deadline)
+				err := tracker.Wait(NewEnding(deadline))
 				if !errors.Is(err, tt.want) || time.Since(begin) != tt.elapsed {
 					t.Errorf("Wait: %v after %v, want %v after %v", err, time.Since(begin), tt.want, tt.elapsed)
 				}
@@ -73,7 +73,7 @@ func TestTrackerWaitIdle(t *testing.T) {
 	cancel()
 	for range 50 { // a select between two ready channels picks either
 		var tracker Tracker
-		if err := tracker.Wait(ended); err != nil {
+		if err := tracker.Wait(NewEnding(ended)); err != nil {
 			t.Fatalf("Wait: %v, want nil", err)
 		}
 	}
@@ -93,9 +93,9 @@ func TestTrackerGo(t *testing.T) {
 				ran = true
 			})
 		})
-		go func() { _ = tracker.Wait(t.Context()) }()
+		go func() { _ = tracker.Wait(NewEnding(t.Context())) }()
 		begin := time.Now()
-		if err := tracker.Wait(t.Context()); err != nil || !ran || time.Since(begin) != 2*time.Second {
+		if err := tracker.Wait(NewEnding(t.Context())); err != nil || !ran || time.Since(begin) != 2*time.Second {
 			t.Errorf("Wait: %v after %v, ran %v; want both goroutines to have ended", err, time.Since(begin), ran)
 		}
 	})
@@ -107,7 +107,7 @@ func TestTrackerReuse(t *testing.T) {
 	for range 3 {
 		_, done, _ := tracker.Start(t.Context())
 		go done()
-		if err := tracker.Wait(t.Context()); err != nil {
+		if err := tracker.Wait(NewEnding(t.Context())); err != nil {
 			t.Error(err)
 		}
 	}
