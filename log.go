@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -12,8 +13,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -51,22 +54,37 @@ func logRequests(logger *zerolog.Logger) Middleware {
 	return func(next frame.Handler) frame.Handler {
 		return func(f *frame.Frame) (protocol.Result, error) {
 			begin := time.Now()
-			result, err := next(f)
-			e := logger.Debug()
-			if !e.Enabled() {
-				return result, err
-			}
-			e = e.Str("method", visible.Line(f.Request().Method, visible.Name)).Str("revision", f.Revision().String()).Dur("ms", time.Since(begin))
-			if f.Request().Method == protocol.MethodToolsCall {
-				e = e.Str("name", visible.Line(f.Request().Params.Name, visible.Name))
-			}
-			if fault, ok := errors.AsType[*protocol.Error](err); ok {
-				e = e.Int("code", int(fault.Code))
-			}
-			safely.Log(e, "request")
+			var result protocol.Result
+			var err error
+			// Also after a panic, and with the error of making the answer.
+			frame.Internal(call.Private{}).AtEnd(f, func(failed error) {
+				logRequest(logger.Debug(), f, time.Since(begin), result, cmp.Or(err, failed))
+			})
+			result, err = next(f)
 			return result, err
 		}
 	}
+}
+
+// logRequest writes the line of a message whose answer has been made: of result, or of the
+// error of its handler or of making the answer.
+func logRequest(e *zerolog.Event, f *frame.Frame, took time.Duration, result protocol.Result, err error) {
+	e = e.Str("method", visible.Line(f.Request().Method, visible.Name)).Str("revision", f.Revision().String()).Dur("ms", took)
+	if f.Request().Method == protocol.MethodToolsCall {
+		e = e.Str("name", visible.Line(f.Request().Params.Name, visible.Name))
+	}
+	switch fault, ok := errors.AsType[*protocol.Error](err); {
+	case errors.Is(err, ErrInputRequired):
+		e = e.Bool("asked", true)
+	case ok && fault.Code != 0:
+		e = e.Int("code", int(fault.Code))
+	case err != nil:
+		e = e.Int("code", int(protocol.CodeInternal))
+	}
+	if called, ok := wire.Unwrap(result).(*protocol.CallToolResult); ok && err == nil && called.IsError {
+		e = e.Bool("failed", true)
+	}
+	safely.Log(e, "request")
 }
 
 // logPanic returns what logs, with its stack, how a handler ended that did not
@@ -114,26 +132,14 @@ func logRefused(logger *zerolog.Logger) func(*frame.Frame, error) {
 
 // logStore returns what logs the errors of a store, with the stack if it
 // panicked. which says whose store it is. While a store is unavailable, or takes too
-// long, every request may find that out, so that only one line in storePause says so.
+// long, every request may find that out, so that lines about it are seldom.
 func logStore(logger *zerolog.Logger, which string) func(error) {
-	var mu sync.Mutex
-	var last time.Time
-	skipped := 0
-	skip := func() (skipping bool, before int) {
-		mu.Lock()
-		defer mu.Unlock()
-		if now := time.Now(); last.IsZero() || now.Sub(last) >= storePause {
-			last, before, skipped = now, skipped, 0
-			return false, before
-		}
-		skipped++
-		return true, 0
-	}
+	var seldom safely.Seldom
 	return func(err error) {
-		before := 0
+		skipped := 0
 		if errors.Is(err, scale.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
-			skipping := false
-			if skipping, before = skip(); skipping {
+			var due bool
+			if skipped, due = seldom.Due(which); !due {
 				return
 			}
 		}
@@ -143,16 +149,12 @@ func logStore(logger *zerolog.Logger, which string) func(error) {
 		} else {
 			e = e.Err(visible.Error(err))
 		}
-		if before > 0 {
-			e = e.Int("skipped", before)
+		if skipped > 0 {
+			e = e.Int("skipped", skipped)
 		}
 		safely.Log(e, which)
 	}
 }
-
-// storePause is how long the log is silent about a store that is unavailable,
-// once it has said so. The next line has the number of those that were skipped.
-const storePause = 10 * time.Second
 
 // withFailure adds to e how users' code ended: what it panicked with, made
 // harmless for a terminal and cut, and the whole stack.

@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -78,5 +79,112 @@ func TestLogOfHostileNames(t *testing.T) {
 				break
 			}
 		}
+	}
+}
+
+// No call that ended with an error of JSON-RPC is logged as a success, by the log at level
+// debug or by middleware.Logging: whatever made the error, and after whichever middleware.
+func TestLogHasTheCode(t *testing.T) {
+	for _, tt := range []struct {
+		name, want string
+		call       func(*mcp.Frame) (string, error)
+		use        mcp.Middleware
+	}{
+		{"fine", ``, func(*mcp.Frame) (string, error) { return "x", nil }, nil},
+		{"a failed tool", `"failed":true`, func(*mcp.Frame) (string, error) { return "", errors.New("x") }, nil},
+		{"a protocol error", `"code":-32602`, func(*mcp.Frame) (string, error) {
+			return "", mcp.Errorf(mcp.CodeInvalidParams, "x")
+		}, nil},
+		{"a wrapped error without a code", `"code":-32603`, func(*mcp.Frame) (string, error) {
+			return "", fmt.Errorf("x: %w", &mcp.Error{Message: "y"})
+		}, nil},
+		{"a panic", `"code":-32603`, func(*mcp.Frame) (string, error) { panic("x") }, nil},
+		{"middleware with a plain error", `"code":-32603`, nil, func(mcp.Handler) mcp.Handler {
+			return func(*mcp.Frame) (protocol.Result, error) { return nil, errors.New("x") }
+		}},
+		{"a result that does not encode", `"code":-32603`, nil, func(mcp.Handler) mcp.Handler {
+			return func(*mcp.Frame) (protocol.Result, error) {
+				return protocol.JSONResult{Value: make(chan int)}, nil
+			}
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, level := range []zerolog.Level{zerolog.DebugLevel, zerolog.InfoLevel} {
+				var log logText
+				logger := zerolog.New(&log).Level(level)
+				s := mcp.NewServer(protocol.Implementation{Name: "s", Version: "1"}, &mcp.Options{Logger: &logger})
+				if level == zerolog.InfoLevel {
+					s.Use(middleware.Logging(logger))
+				}
+				if tt.use != nil {
+					s.Use(func(next mcp.Handler) mcp.Handler {
+						own := tt.use(next)
+						return func(f *mcp.Frame) (protocol.Result, error) {
+							if f.Request().Method == protocol.MethodToolsCall {
+								return own(f)
+							}
+							return next(f)
+						}
+					})
+				}
+				call := tt.call
+				if call == nil {
+					call = func(*mcp.Frame) (string, error) { return "", nil }
+				}
+				s.MustAdd(mcp.Tool("t", func(f *mcp.Frame, _ empty) (string, error) { return call(f) }))
+				d := direct{t: t, s: s}
+				id := d.open("client")
+				d.do("POST", id, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+				d.do("POST", id, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t","arguments":{}}}`)
+				n := 0
+				for line := range strings.SplitSeq(log.String(), "\n") {
+					if strings.Contains(line, `"method":"tools/call"`) && (strings.Contains(line, `"message":"handled"`) || strings.Contains(line, `"message":"request"`)) {
+						n++
+						if !strings.Contains(line, tt.want) || tt.want == "" && (strings.Contains(line, `"code"`) || strings.Contains(line, `"failed"`)) {
+							t.Errorf("%v: %s, want %s", level, line, tt.want)
+						}
+					}
+				}
+				if n != 1 {
+					t.Errorf("%v: %d lines: %s", level, n, log.String())
+				}
+			}
+		})
+	}
+}
+
+// An answer to no question that waits is dropped, which the log says at level debug: once in
+// a while, as clients can send any number.
+func TestLogOfUnaskedAnswers(t *testing.T) {
+	const answer = `{"jsonrpc":"2.0","id":"nobody","result":{}}`
+	for name, send := range map[string]func(d direct){
+		"a session of HTTP": func(d direct) {
+			id := d.open("client")
+			for range 3 {
+				d.do("POST", id, answer)
+			}
+		},
+		"a connection": func(d direct) {
+			near, far := transport.Pipe()
+			served := make(chan error, 1)
+			go func() { served <- d.s.ServeConn(t.Context(), far) }()
+			for _, line := range []string{initLine, answer, answer, answer} {
+				if err := near.Write([]byte(line)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_ = near.Close()
+			<-served
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log logText
+			logger := zerolog.New(&log)
+			s := mcp.NewServer(protocol.Implementation{Name: "s", Version: "1"}, &mcp.Options{Logger: &logger})
+			send(direct{t: t, s: s})
+			if n := strings.Count(log.String(), `"id":"\"nobody\"","message":"an answer to no question that waits"`); n != 1 {
+				t.Errorf("%d lines in %s", n, log.String())
+			}
+		})
 	}
 }

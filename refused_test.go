@@ -23,6 +23,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
@@ -451,12 +453,15 @@ func (x *refusing) dial() {
 	x.t.Cleanup(func() { c.Close() })
 }
 
-// Each way tells once, with its word.
+// Each way tells once, with its word, and the log has one line of it.
 func TestRefusals(t *testing.T) {
 	for _, way := range refusalWays {
 		t.Run(way.what, func(t *testing.T) {
 			t.Parallel()
+			var log logText
 			o := way.options
+			logger := zerolog.New(&log).Level(zerolog.InfoLevel)
+			o.Logger = &logger
 			x, told := newRefusing(t, &o)
 			way.do(x)
 			via := cmp.Or(way.via, "http")
@@ -467,6 +472,11 @@ func TestRefusals(t *testing.T) {
 			}
 			if n := len(told.told); n != 0 {
 				t.Errorf("%d more were told", n)
+			}
+			lines := slices.DeleteFunc(strings.Split(log.String(), "\n"), func(line string) bool { return !strings.Contains(line, `"message":"refused"`) })
+			if len(lines) != 1 || !strings.Contains(lines[0], `"why":"`+way.why+`"`) || !strings.Contains(lines[0], `"transport":"`+via+`"`) ||
+				(way.via != "pipe" && !strings.Contains(lines[0], `"remote":"127.0.0.1:`)) || !strings.Contains(lines[0], `"error":"`) {
+				t.Errorf("the log has %q", lines)
 			}
 		})
 	}

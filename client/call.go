@@ -163,7 +163,9 @@ func (c *call) advance(p Progress, inline bool) {
 			c.mu.Unlock()
 		}
 	}
-	if !c.enqueue(p) {
+	ok, dropped := c.enqueue(p)
+	c.conn.client.notifications.lose(dropped)
+	if !ok {
 		return
 	}
 	if inline {
@@ -176,21 +178,21 @@ func (c *call) advance(p Progress, inline bool) {
 	}
 }
 
-// enqueue lets a notification wait for the callback. It returns false if there
-// is no callback, or none any more.
-func (c *call) enqueue(p Progress) bool {
+// enqueue lets a notification wait for the callback, and returns how many older ones were
+// dropped for it. ok is false if there is no callback, or none any more.
+func (c *call) enqueue(p Progress) (ok bool, dropped int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.progress == nil {
-		return false
+		return false, 0
 	}
 	c.queue = append(c.queue, p)
 	c.queued += len(p.Message)
-	for len(c.queue) > maxProgress || c.queued > maxMessages && len(c.queue) > 1 {
+	for ; len(c.queue) > maxProgress || c.queued > maxMessages && len(c.queue) > 1; dropped++ {
 		c.queued -= len(c.queue[0].Message)
 		c.queue = append(c.queue[:0], c.queue[1:]...)
 	}
-	return true
+	return true, dropped
 }
 
 // tell runs the callback for the progress that is queued. Where two goroutines

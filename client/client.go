@@ -12,11 +12,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/talaria-go/mcp/client/internal/callback"
 	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/internal/attend"
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -40,6 +44,7 @@ type Client struct {
 	subs          subscriptions
 	tools         toolIndex
 	pin           pin
+	seldom        safely.Seldom // lines of the log that the server can cause
 }
 
 // Connect connects to the server behind t and returns when it can be used. It
@@ -336,6 +341,27 @@ func (c *Client) discard(conn *connection) {
 // Whatever the callback does, guard returns; a panic is logged and is the
 // error.
 func (c *Client) guard(name string, fn func()) error { return callback.Run(c.opts.Logger, name, fn) }
+
+// logDropped writes to the log that something of the server was dropped, with what more
+// adds. A server can send any number of such things, so lines with one text are few.
+func (c *Client) logDropped(line func() *zerolog.Event, text string, more func(*zerolog.Event) *zerolog.Event) {
+	skipped, due := c.seldom.Due(text)
+	if !due {
+		return
+	}
+	e := more(line().Str("server", c.server))
+	if skipped > 0 {
+		e = e.Int("skipped", skipped)
+	}
+	safely.Log(e, text)
+}
+
+// logUnread writes to the log that params of a notification of the server are invalid.
+func (c *Client) logUnread(method string, err error) {
+	c.logDropped(c.opts.Logger.Warn, "a notification of the server is invalid", func(e *zerolog.Event) *zerolog.Event {
+		return e.Str("method", visible.Line(method, visible.Name)).Err(visible.Error(err))
+	})
+}
 
 // notifyTimeout bounds sending a message whose answer nobody waits for.
 const notifyTimeout = 5 * time.Second

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/inflight"
@@ -102,7 +104,9 @@ func (conn *connection) askedLately(now time.Time, within time.Duration) bool {
 func (conn *connection) Fail(id protocol.ID, err error) {
 	if c := conn.callOf(id); c != nil {
 		conn.client.calls.finish(c.id, conn, nil, err)
+		return
 	}
+	conn.invalidMessage([]byte(err.Error()), nil, err)
 }
 
 // close closes the link in order. If users' code in it, a Conn or a
@@ -185,8 +189,9 @@ func (conn *connection) receive(text []byte, during *link.Message) {
 // beginning for errors. during is the request on whose answer it came, or nil.
 func (conn *connection) invalidMessage(text []byte, during *link.Message, err error) {
 	conn.client.calls.count(func(s *Stats) *int64 { return &s.InvalidMessages })
-	safely.Log(conn.client.opts.Logger.Warn().Err(visible.Error(err)).Str("server", conn.client.server).
-		Str("text", visible.Line(string(text), 100)), "the server sent what is no message")
+	conn.client.logDropped(conn.client.opts.Logger.Warn, "the server sent an invalid message", func(e *zerolog.Event) *zerolog.Event {
+		return e.Err(visible.Error(err)).Str("text", visible.Line(string(text), 100))
+	})
 	if during == nil {
 		conn.mu.Lock()
 		conn.invalid, conn.invalidAt = string(text[:min(len(text), 100)]), time.Now()
@@ -279,7 +284,9 @@ func (conn *connection) answer(m *protocol.Message, during *link.Message) {
 		if m.Error == nil && resultType(m.Result) == "task" && conn.client.calls.late(id) {
 			abandonUnread(conn.client, m.Result, nil)
 		}
-		safely.Log(conn.client.opts.Logger.Debug().Str("server", conn.client.server).Str("id", visible.Line(id.String(), visible.Name)), "an answer to no request that is under way")
+		conn.client.logDropped(conn.client.opts.Logger.Debug, "an answer to no request that is under way", func(e *zerolog.Event) *zerolog.Event {
+			return e.Str("id", visible.Line(id.String(), visible.Name))
+		})
 		return
 	}
 	if m.Error != nil {
@@ -453,8 +460,12 @@ func (conn *connection) progressed(params []byte, during *link.Message) {
 		return nil
 	})
 	id, bad := strconv.ParseInt(string(token), 10, 64)
-	if err != nil || bad != nil {
-		return // nobody asked for it
+	if err != nil {
+		conn.client.logUnread(protocol.MethodProgress, err)
+		return
+	}
+	if bad != nil {
+		return // no request of this client has such a token
 	}
 	c := conn.client.calls.find(id)
 	if c == nil || c.conn != conn {
@@ -564,17 +575,23 @@ func (conn *connection) question(m *protocol.Message) {
 	c := conn.client
 	if conn.revision().Modern() {
 		// Clients send no responses in modern revisions.
-		safely.Log(c.opts.Logger.Warn().Str("server", c.server).Str("method", visible.Line(m.Method, visible.Name)), "the server sent a request, which its revision does not have")
+		c.logDropped(c.opts.Logger.Warn, "the server sent a request, which its revision does not have", func(e *zerolog.Event) *zerolog.Event {
+			return e.Str("method", visible.Line(m.Method, visible.Name))
+		})
 		return
 	}
 	id, method, size := m.ID, m.Method, int64(len(m.Params))
 	if working := conn.answering.Load(); working >= maxAsked || working > 0 && conn.questions.Load()+size > maxAskedSize {
-		safely.Log(c.opts.Logger.Warn().Str("server", c.server).Str("method", visible.Line(method, visible.Name)), "the server asks too much at a time; not answered")
+		c.logDropped(c.opts.Logger.Warn, "the server asks too much at a time; not answered", func(e *zerolog.Event) *zerolog.Event {
+			return e.Str("method", visible.Line(method, visible.Name))
+		})
 		return
 	}
 	ctx, done, ok := conn.asked.Start(c.life.ctx, id)
 	if !ok {
-		safely.Log(c.opts.Logger.Warn().Str("server", c.server).Str("id", visible.Line(id.String(), visible.Name)), "the server asks twice under one id; not answered")
+		c.logDropped(c.opts.Logger.Warn, "the server asks twice under one id; not answered", func(e *zerolog.Event) *zerolog.Event {
+			return e.Str("id", visible.Line(id.String(), visible.Name))
+		})
 		return
 	}
 	params := clone(m.Params)

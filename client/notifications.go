@@ -101,11 +101,26 @@ func (b *backlog) shift() (d delivery, ok bool) {
 // It does not block.
 func (n *notifications) push(what Notification, fn func(Notification)) {
 	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.dropped += n.waiting.push(delivery{what, fn}, maxNotifications)
+	dropped := n.waiting.push(delivery{what, fn}, maxNotifications)
 	if !n.running {
 		n.running = n.client.life.spawn(n.run)
 	}
+	n.mu.Unlock()
+	n.lose(dropped)
+}
+
+// lose notes that so many were dropped, since what takes them is too slow. n.mu is not held.
+func (n *notifications) lose(dropped int64) {
+	if dropped == 0 {
+		return
+	}
+	n.mu.Lock()
+	n.dropped += dropped
+	all := n.dropped
+	n.mu.Unlock()
+	n.client.logDropped(n.client.opts.Logger.Warn, "notifications of the server are dropped: a callback or a reader of them is too slow", func(e *zerolog.Event) *zerolog.Event {
+		return e.Int64("dropped", all)
+	})
 }
 
 // lost returns how many notifications were dropped.
@@ -137,11 +152,13 @@ func (n *notifications) deliver(d delivery) {
 	if d.fn != nil {
 		_ = c.guard("subscription", func() { d.fn(d.Notification) }) // a panic is in the log
 	}
+	dropped := int64(0)
 	n.mu.Lock()
 	for l := range n.listeners {
-		n.dropped += l.take(d)
+		dropped += l.take(d)
 	}
 	n.mu.Unlock()
+	n.lose(dropped)
 	if c.opts.OnNotification != nil {
 		_ = c.guard("OnNotification", func() { c.opts.OnNotification(d.Notification) })
 	}
@@ -215,7 +232,7 @@ func (n *notifications) log(params json.RawMessage) {
 	c := n.client
 	entry, err := logEntry(params)
 	if err != nil {
-		safely.Log(c.opts.Logger.Warn().Err(visible.Error(err)).Str("server", c.server), "a log message does not decode")
+		c.logUnread(protocol.MethodLog, err)
 		return
 	}
 	if c.opts.OnLog != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -355,8 +356,16 @@ func (s *Subscription) opened(accepted protocol.SubscriptionFilter) {
 func (s *Subscription) acknowledged(params []byte) {
 	var accepted protocol.SubscriptionFilter
 	raw := jsonx.Lookup(params, []string{"notifications"})
-	if raw != nil && json.Unmarshal(raw, &accepted) != nil {
-		return
+	if raw != nil {
+		if err := json.Unmarshal(raw, &accepted); err != nil {
+			s.mu.Lock()
+			p := s.call
+			s.mu.Unlock()
+			if p != nil {
+				p.abort(invalid(fmt.Errorf("what the server agreed to is not valid: %w", err)))
+			}
+			return
+		}
 	}
 	s.opened(protocol.SubscriptionFilter{
 		ToolsListChanged:      accepted.ToolsListChanged && s.wanted.ToolsListChanged,

@@ -358,6 +358,7 @@ func (t *taskClock) stood(since time.Time) {
 // reports about it. Its subscription runs on a goroutine of the client; told,
 // listening and listened are what that goroutine and the waiting one share.
 type taskWatch struct {
+	client    *Client
 	id        string
 	stop      context.CancelFunc
 	over      chan struct{}   // closed when the subscription is
@@ -374,7 +375,7 @@ type taskWatch struct {
 func watchTask(ctx context.Context, c *Client, task *Task) *taskWatch {
 	ctx, stop := context.WithCancel(ctx)
 	agreed := make(chan struct{})
-	w := &taskWatch{id: task.ID, stop: stop, over: make(chan struct{}), agreed: agreed, told: make(chan *Task, 1), born: task.born, pause: firstPoll}
+	w := &taskWatch{client: c, id: task.ID, stop: stop, over: make(chan struct{}), agreed: agreed, told: make(chan *Task, 1), born: task.born, pause: firstPoll}
 	if task.Status.Final() || !c.life.spawn(func() {
 		defer close(w.over)
 		s, err := c.Listen(ctx, protocol.SubscriptionFilter{TaskIDs: []string{task.ID}}, w.hear)
@@ -411,7 +412,11 @@ func (w *taskWatch) hear(n Notification) {
 		return
 	}
 	task, err := parseTask(n.Params)
-	if err != nil || task.ID != w.id {
+	if err != nil {
+		w.client.logUnread(n.Method, err)
+		return
+	}
+	if task.ID != w.id {
 		return
 	}
 	select {

@@ -42,6 +42,10 @@ func TestMain(m *testing.M) {
 		cunningServer()
 		return
 	}
+	if len(os.Args) == 3 && (os.Args[1] == "stubborn" || os.Args[1] == "silent") {
+		stubbornServer(os.Args[1] == "silent", os.Args[2])
+		return
+	}
 	if os.Getenv("TALARIA_COMMAND") == "1" {
 		main()
 		return

@@ -39,6 +39,7 @@ func (o *once) command(use, short, long string, args cobra.PositionalArgs, run f
 				return err
 			}
 			l.options.NoReconnect = true
+			defer l.terminal.Catch()()
 			c, err := l.connect(cmd.Context())
 			if err != nil {
 				return err

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -111,7 +112,13 @@ func (s *shellCommand) run(ctx context.Context, target []string) error {
 		Facts: s.facts(l.transport), Authorized: s.authorized,
 	})
 	l.options.OnNotification, l.options.OnState = sh.Told, sh.State
-	stop := onTerminate(func() { _ = ed.Close() }, s.console.InTerminal)
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
+	stop := onTerminate(func() {
+		_ = ed.Close()
+		leave()
+		sh.End()
+	}, s.console.InTerminal)
 	defer stop()
 	err = sh.Run(ctx)
 	l.terminal.Unfit()
@@ -138,10 +145,11 @@ func (s *shellCommand) facts(t client.Transport) [][2]string {
 	return list
 }
 
-// onTerminate gives the terminal back when the process is told to end while a
-// line is read, which nothing else can interrupt. Where a person types, a Ctrl-C
-// that comes between a call and the prompt must not end the process.
-func onTerminate(restore func(), typed bool) (stop func()) {
+// onTerminate calls end and ends the process when the process is told to end, also while
+// a line is read, which nothing else can interrupt. end gives the terminal back and ends
+// the connection; it has endTime, or until the process is told to end again. Where a
+// person types, a Ctrl-C that comes between a call and the prompt must not end the process.
+func onTerminate(end func(), typed bool) (stop func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)
 	if typed {
@@ -151,7 +159,16 @@ func onTerminate(restore func(), typed bool) (stop func()) {
 	watching.Go(func() {
 		for sig := range signals {
 			if number, ok := sig.(syscall.Signal); ok && sig != os.Interrupt {
-				restore()
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					end()
+				}()
+				select {
+				case <-ended:
+				case <-signals:
+				case <-time.After(endTime):
+				}
 				os.Exit(128 + int(number))
 			}
 		}
@@ -162,3 +179,6 @@ func onTerminate(restore func(), typed bool) (stop func()) {
 		watching.Wait()
 	}
 }
+
+// endTime is more than a client takes to close, whatever its server does.
+const endTime = 20 * time.Second

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/safely"
@@ -67,7 +66,6 @@ type Conn struct {
 	stream      serverStream
 	writes      writeQueue
 	writeErr    atomic.Pointer[error] // why the client is given up; nil if it is not
-	dropped     atomic.Bool           // a notification was
 
 	grace      context.Context // ends when calls and answers have had their time
 	endGrace   context.CancelFunc
@@ -279,8 +277,8 @@ func (c *Conn) receiveFaulty(r *request, fault *protocol.Error) {
 func (c *Conn) accept(r *request) {
 	m := &r.message
 	if m.Kind() == protocol.KindResponse {
-		if x := c.session.Load(); x != nil {
-			x.Pending.Answer(m)
+		if x := c.session.Load(); x == nil || !x.Pending.Answer(m) {
+			c.manager.unasked(c.opts.via, c.sessionID(), m)
 		}
 		r.reply(nil)
 		return
@@ -344,12 +342,20 @@ func (c *Conn) inOrder(r *request, do func()) {
 
 // refused tells that a message of the client is refused.
 func (c *Conn) refused(fault *protocol.Error) {
-	c.manager.refused(frame.Transport(c.opts.via.Kind), fault)
+	c.manager.refused(c.opts.via, c.sessionID(), fault)
+}
+
+// sessionID returns the id of the session, "" if there is none.
+func (c *Conn) sessionID() string {
+	if x := c.session.Load(); x != nil {
+		return x.ID()
+	}
+	return ""
 }
 
 // enqueue lets r wait for its turn in to. r must count as running (addRunning).
 // If there is no room, a request is answered with CodeBusy and a notification
-// is dropped; the log says so once for a connection.
+// is dropped.
 func (c *Conn) enqueue(to *requestQueue, r *request) {
 	r.offReader = true
 	first, ok := to.put(r)
@@ -367,9 +373,6 @@ func (c *Conn) enqueue(to *requestQueue, r *request) {
 		c.running.Done()
 	case r.message.Kind() == protocol.KindNotification:
 		c.refused(busy)
-		if c.dropped.CompareAndSwap(false, true) {
-			safely.Log(c.manager.Logger.Warn(), "a client sends notifications faster than they are handled; some are dropped")
-		}
 		c.running.Done()
 	default:
 		r.drop(busy)

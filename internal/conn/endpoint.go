@@ -238,18 +238,18 @@ func (e *endpoint) frame(ctx context.Context, c *streamable.Call, x *session.Ses
 }
 
 // Refused implements streamable.Backend.
-func (e *endpoint) Refused(sse bool, fault *protocol.Error) {
-	via := frame.HTTP
+func (e *endpoint) Refused(r *http.Request, sse bool, fault *protocol.Error) {
+	kind := frame.HTTP
 	if sse {
-		via = frame.SSE
+		kind = frame.SSE
 	}
-	e.manager().refused(via, fault)
+	e.manager().refused(upcall.Transport{Kind: string(kind), HTTP: r}, r.Header.Get("Mcp-Session-Id"), fault)
 }
 
 // refusal is the answer to a request that does not come to its handler, which is told
 // of.
 func (e *endpoint) refusal(c *streamable.Call, fault *protocol.Error) streamable.Answer {
-	e.manager().refused(frame.HTTP, fault)
+	e.Refused(c.HTTP, false, fault)
 	return fails(c, fault)
 }
 
@@ -263,14 +263,19 @@ func fails(c *streamable.Call, fault *protocol.Error) streamable.Answer {
 
 // Notify implements streamable.Backend. It also takes the client's answers to
 // questions of the server, which are handed to whoever waits for them; an
-// answer that nobody waits for is dropped.
+// answer that no question waits for is dropped.
 func (e *endpoint) Notify(c *streamable.Call) *protocol.Error {
 	x, _ := c.Session.(*session.Session)
 	if c.Message.Kind() == protocol.KindResponse {
-		if x == nil {
-			return nil
+		asked, fault, id := false, (*protocol.Error)(nil), ""
+		if x != nil {
+			id = x.ID()
+			asked, fault = (*Replicas)(e).answered(x, &c.Message)
 		}
-		return (*Replicas)(e).answered(x, &c.Message)
+		if !asked {
+			e.manager().unasked(upcall.Transport{Kind: string(frame.HTTP), HTTP: c.HTTP}, id, &c.Message)
+		}
+		return fault
 	}
 	if x != nil {
 		if !c.InBatch() {
@@ -286,14 +291,14 @@ func (e *endpoint) Notify(c *streamable.Call) *protocol.Error {
 	}
 	ctx, done, ok := e.Running.Start(c.HTTP.Context())
 	if !ok {
-		e.Refused(false, errShutsDown)
+		e.Refused(c.HTTP, false, errShutsDown)
 		return nil
 	}
 	defer done()
 	if f, fault := e.frame(ctx, c, x); fault == nil {
 		e.manager().notify(f)
 	} else {
-		e.Refused(false, fault)
+		e.Refused(c.HTTP, false, fault)
 	}
 	return nil
 }

@@ -136,7 +136,8 @@ type Config struct {
 type Manager struct {
 	Config
 	shares  *share.Shares
-	waiting atomic.Int64 // bytes of what waits in the queues of connections
+	seldom  safely.Seldom // lines of the log that clients can cause
+	waiting atomic.Int64  // bytes of what waits in the queues of connections
 
 	streamSet streamSet
 	draining  atomic.Bool // Drain was called, or Shutdown
@@ -285,26 +286,26 @@ func (m *Manager) serveConn(ctx context.Context, c transport.Conn, opts options)
 func (m *Manager) ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade func() (transport.Conn, error)) {
 	if why, fault := m.Guard.Check(r); why != "" {
 		http.Error(w, fault, http.StatusForbidden)
-		m.upgradeRefused(wire.Refused(wire.Refusal(why), protocol.CodeInvalidRequest, "%s", fault))
+		m.upgradeRefused(r, wire.Refused(wire.Refusal(why), protocol.CodeInvalidRequest, "%s", fault))
 		return
 	}
 	switch {
 	case m.IsDown():
-		m.unavailable(w, errShutsDown)
+		m.unavailable(w, r, errShutsDown)
 		return
 	case m.draining.Load():
-		m.unavailable(w, errDrains)
+		m.unavailable(w, r, errDrains)
 		return
 	}
 	leave, err := m.enter(principal.Of(r.Context()))
 	if err != nil {
-		m.unavailable(w, protocol.Errorf(protocol.CodeBusy, "%w", err))
+		m.unavailable(w, r, protocol.Errorf(protocol.CodeBusy, "%w", err))
 		return
 	}
 	defer leave()
 	made, err := upgrade()
 	if err != nil {
-		m.upgradeRefused(wire.Refused("upgrade", protocol.CodeInvalidRequest, "%v", err))
+		m.upgradeRefused(r, wire.Refused("upgrade", protocol.CodeInvalidRequest, "%v", err))
 		return
 	}
 	c := guarded{made}
@@ -321,25 +322,62 @@ func (m *Manager) ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade f
 	m.logEnd(via, served.wait(r.Context(), err))
 }
 
-// upgradeRefused tells, and writes to the log at level debug, why there was no
-// WebSocket.
-func (m *Manager) upgradeRefused(fault *protocol.Error) {
-	m.refused(frame.WebSocket, fault)
-	safely.Log(m.Logger.Debug().Str("error", visible.Line(fault.Message, visible.Sentence)), "WebSocket refused")
+// upgradeRefused tells why r did not get a WebSocket.
+func (m *Manager) upgradeRefused(r *http.Request, fault *protocol.Error) {
+	m.refused(upcall.Transport{Kind: string(frame.WebSocket), HTTP: r}, "", fault)
 }
 
 // unavailable answers a request with 503 and asks the client to come again in a
 // second.
-func (m *Manager) unavailable(w http.ResponseWriter, fault *protocol.Error) {
+func (m *Manager) unavailable(w http.ResponseWriter, r *http.Request, fault *protocol.Error) {
 	w.Header().Set("Retry-After", "1")
 	http.Error(w, fault.Message, http.StatusServiceUnavailable)
-	m.upgradeRefused(fault)
+	m.upgradeRefused(r, fault)
 }
 
-// refused tells of what does not come to the dispatcher. It must be called without a
-// lock.
-func (m *Manager) refused(via frame.Transport, fault *protocol.Error) {
-	m.Host.Dispatcher().Refused(via, fault)
+// refused tells the observers and the log of what does not come to the dispatcher.
+// session is the one that it names, "" for none. It must be called without a lock. The log
+// has few lines for each reason, as clients can cause any number.
+func (m *Manager) refused(via upcall.Transport, session string, fault *protocol.Error) {
+	why := dispatch.Why(fault)
+	if skipped, due := m.seldom.Due(why); due {
+		line := m.Logger.Info
+		if fault.Code == protocol.CodeBusy || fault.Code == protocol.CodeUnavailable {
+			line = m.Logger.Warn // a limit of the server, and not the client's doing
+		}
+		e := from(line(), via, session, skipped).Str("why", why).Int("code", int(fault.Code))
+		safely.Log(e.Str("error", visible.Line(fault.Message, visible.Sentence)), "refused")
+	}
+	m.Host.Dispatcher().Refused(frame.Transport(via.Kind), why, fault)
+}
+
+// unasked tells the log, at level debug, of an answer to no question that waits: its caller
+// may have given up.
+func (m *Manager) unasked(via upcall.Transport, session string, answer *protocol.Message) {
+	if skipped, due := m.seldom.Due("unasked"); due {
+		e := from(m.Logger.Debug(), via, session, skipped).Str("id", visible.Line(answer.ID.String(), visible.Name))
+		safely.Log(e, "an answer to no question that waits")
+	}
+}
+
+// from adds to e where something came from, and how many lines like it were skipped.
+func from(e *zerolog.Event, via upcall.Transport, session string, skipped int) *zerolog.Event {
+	e = e.Str("transport", via.Kind)
+	if remote := via.RemoteAddr(); remote != "" {
+		e = e.Str("remote", remote)
+	}
+	if via.HTTP != nil {
+		if name := principal.Of(via.HTTP.Context()); name != "" {
+			e = e.Str("principal", visible.Line(name, visible.Name))
+		}
+	}
+	if session != "" {
+		e = e.Str("session", visible.Line(session, visible.Name))
+	}
+	if skipped > 0 {
+		e = e.Int("skipped", skipped)
+	}
+	return e
 }
 
 // ServeListener serves every client that listener accepts, over the connection
@@ -439,23 +477,23 @@ func (m *Manager) serveSocket(ctx context.Context, accepted net.Conn, open func(
 		return nil
 	})
 	c := open(accepted)
+	via := upcall.Transport{Kind: string(frame.Socket), Remote: remote}
 	if m.draining.Load() {
-		m.refuse(guarded{c}, errDrains)
+		m.refuse(guarded{c}, via, errDrains)
 		return
 	}
 	leave, err := m.enter("") // nobody has said who it is
 	if err != nil {
-		m.refuse(guarded{c}, protocol.Errorf(protocol.CodeBusy, "%w", err))
+		m.refuse(guarded{c}, via, protocol.Errorf(protocol.CodeBusy, "%w", err))
 		return
 	}
 	defer leave()
-	via := upcall.Transport{Kind: string(frame.Socket), Remote: remote}
 	m.logEnd(via, m.ServeConn(ctx, c, via))
 }
 
 // refuse tells a client why it is not served over c, and closes that.
-func (m *Manager) refuse(c transport.Conn, fault *protocol.Error) {
-	m.refused(frame.Socket, fault)
+func (m *Manager) refuse(c transport.Conn, via upcall.Transport, fault *protocol.Error) {
+	m.refused(via, "", fault)
 	// Whether the client hears it does not matter to anybody else.
 	_ = c.Write(wire.AppendErrorResponse(nil, protocol.ID{}, fault, protocol.Latest))
 	_ = c.Flush()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -80,20 +81,22 @@ func (r *Replicas) Delivered(message post.Message) {
 	case letterCancel:
 		cancelRequest(&x.Inflight, l.Message.Params)
 	case letterAnswer:
-		x.Pending.Answer(l.Message)
+		if !x.Pending.Answer(l.Message) {
+			(*Manager)(r).unasked(upcall.Transport{Kind: "replica"}, l.Session, l.Message)
+		}
 	}
 }
 
 // answered takes the response of a client to a question, which another replica
-// may have asked. One that nobody waits for is dropped. The fault says that the
-// replica that waits could not be reached.
-func (r *Replicas) answered(x *session.Session, response *protocol.Message) *protocol.Error {
-	if x.Pending.Answer(response) || r.Post == nil {
-		return nil
+// may have asked. One that no question waits for is dropped, and asked is false. The fault
+// says that the replica that waits could not be reached.
+func (r *Replicas) answered(x *session.Session, response *protocol.Message) (asked bool, fault *protocol.Error) {
+	if x.Pending.Answer(response) {
+		return true, nil
 	}
 	node, _, ok := strings.Cut(strings.Trim(response.ID.String(), `"`), "-")
-	if !ok || node == r.Post.Node() || !post.IsNode(node) {
-		return nil
+	if r.Post == nil || !ok || node == r.Post.Node() || !post.IsNode(node) {
+		return false, nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), postTimeout)
 	defer cancel()
@@ -102,13 +105,15 @@ func (r *Replicas) answered(x *session.Session, response *protocol.Message) *pro
 		err = r.Post.Send(ctx, node, letterAnswer, body)
 	}
 	switch {
-	case err == nil, errors.Is(err, post.ErrNobody):
-		return nil
+	case err == nil:
+		return true, nil
+	case errors.Is(err, post.ErrNobody):
+		return false, nil
 	case errors.Is(err, scale.ErrFull), errors.Is(err, scale.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
-		return wire.Unavailable("the answer cannot be handed to the replica that asked", err)
+		return true, wire.Unavailable("the answer cannot be handed to the replica that asked", err)
 	}
 	safely.Log(r.Logger.Warn().Err(visible.Error(err)), "an answer did not reach the replica that asked")
-	return wire.Refused("too_long", protocol.CodeInvalidRequest, "the answer cannot be handed to the replica that asked: it may have %d bytes", scale.MaxValue/2)
+	return true, wire.Refused("too_long", protocol.CodeInvalidRequest, "the answer cannot be handed to the replica that asked: it may have %d bytes", scale.MaxValue/2)
 }
 
 // cancelled cancels a request of a session, wherever it is under way.

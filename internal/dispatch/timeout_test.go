@@ -74,7 +74,7 @@ func TestTimeout(t *testing.T) {
 					t.Errorf("result %v, want %v", result, tt.result)
 				}
 				// The goroutine is the tracker's: it ends, and a shutdown waits.
-				if err := tracker.Wait(t.Context()); err != nil {
+				if err := tracker.Wait(inflight.NewEnding(t.Context())); err != nil {
 					t.Error(err)
 				}
 			})
@@ -98,7 +98,7 @@ func TestTimeoutFrameOutlives(t *testing.T) {
 		if !errors.Is(err, ErrTimeout) {
 			t.Fatalf("error %v, want ErrTimeout", err)
 		}
-		if err := tracker.Wait(t.Context()); err != nil {
+		if err := tracker.Wait(inflight.NewEnding(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 		if method != "m" || !errors.Is(cause, ErrTimeout) {

@@ -191,17 +191,20 @@ func unfinished(result protocol.Result) string {
 	return ""
 }
 
-// Refused tells the observers of what is refused before it came here: the one place
-// that decides why. It looks at no cause of the cause, which may be users' code.
-func (d *Dispatcher) Refused(via frame.Transport, fault *protocol.Error) {
-	if !d.hears {
-		return
+// Why returns the word for the reason of a refusal: the one place that decides it. It
+// looks at no cause of the cause, which may be users' code.
+func Why(fault *protocol.Error) string {
+	if why, ok := fault.Err.(wire.Refusal); ok {
+		return string(why)
 	}
-	why, ok := fault.Err.(wire.Refusal)
-	if !ok {
-		why = wire.Refusal(cmp.Or(words[fault.Code], statusOther))
+	return cmp.Or(words[fault.Code], statusOther)
+}
+
+// Refused tells the observers of what is refused before it came here, and why.
+func (d *Dispatcher) Refused(via frame.Transport, why string, fault *protocol.Error) {
+	if d.hears {
+		d.Tell(frame.Event{Kind: "refused", Why: why, Via: via, Err: fault})
 	}
-	d.Tell(frame.Event{Kind: "refused", Why: string(why), Via: via, Err: fault})
 }
 
 // Tell tells the observers of something that belongs to no one message. It waits

@@ -65,7 +65,7 @@ func BenchmarkObservers(b *testing.B) {
 func TestRefusedAllocates(t *testing.T) {
 	fault := protocol.Errorf(protocol.CodeBusy, "later")
 	deaf := New(Config{Observers: []frame.Observer{{End: func(*frame.Frame, frame.Outcome) {}}}})
-	if n := testing.AllocsPerRun(100, func() { deaf.Refused(frame.HTTP, fault) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { deaf.Refused(frame.HTTP, "busy", fault) }); n != 0 {
 		t.Errorf("%v allocations without an Event", n)
 	}
 	told := 0
@@ -74,7 +74,7 @@ func TestRefusedAllocates(t *testing.T) {
 			told++
 		}
 	}}}})
-	if hears.Refused(frame.HTTP, fault); told != 1 {
+	if hears.Refused(frame.HTTP, "busy", fault); told != 1 {
 		t.Errorf("told %d times", told)
 	}
 }
@@ -83,10 +83,11 @@ func TestRefusedAllocates(t *testing.T) {
 // own.
 func TestRefusedWhy(t *testing.T) {
 	var why []string
-	d := New(Config{Observers: []frame.Observer{{Event: func(e frame.Event) { why = append(why, e.Why) }}}})
-	d.Refused(frame.HTTP, wire.Refused("host", protocol.CodeInvalidRequest, "no"))
-	d.Refused(frame.HTTP, &protocol.Error{Code: protocol.CodeUnavailable, Err: bomb{}})
-	d.Refused(frame.HTTP, &protocol.Error{Code: 4711})
+	for _, fault := range []*protocol.Error{
+		wire.Refused("host", protocol.CodeInvalidRequest, "no"), {Code: protocol.CodeUnavailable, Err: bomb{}}, {Code: 4711},
+	} {
+		why = append(why, Why(fault))
+	}
 	if got := strings.Join(why, " "); got != "host unavailable _OTHER" {
 		t.Error(got)
 	}

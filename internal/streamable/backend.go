@@ -40,9 +40,9 @@ type Backend interface {
 	// open begins its stream and returns it. A fault before that is the answer.
 	Connect(r *http.Request, open func(o Opening) (Posted, error)) *protocol.Error
 	// Refused is told of what the endpoint itself refuses, and of faults that Notify
-	// returns: a message, a batch, or a request that brings none. sse is set for
-	// HTTP+SSE.
-	Refused(sse bool, fault *protocol.Error)
+	// returns: a message, a batch, or a request that brings none. r has brought it. sse is
+	// set for HTTP+SSE.
+	Refused(r *http.Request, sse bool, fault *protocol.Error)
 	// Draining reports whether connections are to be closed after their answers.
 	Draining() bool
 	// HeaderParams tells which arguments of the tool that c calls are mirrored

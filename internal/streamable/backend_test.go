@@ -116,9 +116,9 @@ func (b *backend) Connect(_ *http.Request, _ func(Opening) (Posted, error)) *pro
 	return protocol.Errorf(protocol.CodeBusy, "no connections here")
 }
 
-func (b *backend) Draining() bool                    { return b.draining }
-func (b *backend) Refused(bool, *protocol.Error)     {}
-func (b *backend) HeaderParams(*Call) []facts.Header { return b.headers }
+func (b *backend) Draining() bool                               { return b.draining }
+func (b *backend) Refused(*http.Request, bool, *protocol.Error) {}
+func (b *backend) HeaderParams(*Call) []facts.Header            { return b.headers }
 
 // headers are the headers of a request, as "Name: value" lines.
 type headers []string

@@ -149,7 +149,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close") // for HTTP/2 net/http makes it a GOAWAY
 	}
 	if why, fault := h.guard.Check(r); why != "" {
-		h.refuse(w, http.StatusForbidden, wire.Refused(wire.Refusal(why), protocol.CodeInvalidRequest, "%s", fault))
+		h.refuse(w, r, http.StatusForbidden, wire.Refused(wire.Refusal(why), protocol.CodeInvalidRequest, "%s", fault))
 		return
 	}
 	switch r.Method {
@@ -160,7 +160,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case http.MethodDelete:
 		h.delete(w, r)
 	default:
-		h.notAllowed(w, "POST, GET, DELETE", "use POST")
+		h.notAllowed(w, r, "POST, GET, DELETE", "use POST")
 	}
 }
 
@@ -178,7 +178,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 	}
 	body, status, fault := h.bodies.read(out, r)
 	if fault != nil {
-		h.refuse(w, status, fault)
+		h.refuse(w, r, status, fault)
 		return
 	}
 	if id := h.sse.of(r); id != "" {
@@ -191,7 +191,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 	}
 	c.HTTP, c.out, c.retry = r, out, h.opts.Retry
 	if status, fault = h.admit(c, body); fault != nil {
-		h.backend.Refused(false, fault)
+		h.backend.Refused(r, false, fault)
 		rev := c.Revision
 		switch {
 		case rev != 0:
@@ -222,13 +222,13 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) open(out *exchange, w http.ResponseWriter, r *http.Request) bool {
 	if !jsonContent(r) {
 		h.bodies.limitRest(w)
-		h.refuse(w, http.StatusUnsupportedMediaType, wire.Refused("content_type", protocol.CodeInvalidRequest, "Content-Type must be application/json"))
+		h.refuse(w, r, http.StatusUnsupportedMediaType, wire.Refused("content_type", protocol.CodeInvalidRequest, "Content-Type must be application/json"))
 		return false
 	}
 	wantsJSON, wantsEvents := accepts(r)
 	if !wantsJSON && !wantsEvents {
 		h.bodies.limitRest(w)
-		h.refuse(w, http.StatusNotAcceptable, wire.Refused("accept", protocol.CodeInvalidRequest, "Accept must list application/json and text/event-stream"))
+		h.refuse(w, r, http.StatusNotAcceptable, wire.Refused("accept", protocol.CodeInvalidRequest, "Accept must list application/json and text/event-stream"))
 		return false
 	}
 	out.w, out.reading.w, out.timeout, out.shared = w, w, h.opts.WriteTimeout, r.ProtoMajor > 1
@@ -301,7 +301,7 @@ func (h *Handler) postBatch(out *exchange, r *http.Request, body []byte) {
 		calls, faults, fault = h.admitBatch(rev, body)
 	}
 	if fault != nil {
-		h.backend.Refused(false, fault)
+		h.backend.Refused(r, false, fault)
 		if rev == 0 {
 			rev = protocol.Latest
 		}
@@ -321,7 +321,7 @@ func (h *Handler) postBatch(out *exchange, r *http.Request, body []byte) {
 	var running sync.WaitGroup
 	for i, c := range calls {
 		if faults[i] != nil {
-			h.backend.Refused(false, faults[i])
+			h.backend.Refused(r, false, faults[i])
 		}
 		switch {
 		case faults[i] != nil && c.Message.Kind() == protocol.KindResponse: // which nobody answers
@@ -360,7 +360,7 @@ func (h *Handler) postBatch(out *exchange, r *http.Request, body []byte) {
 func (h *Handler) notify(c *Call) *protocol.Error {
 	fault := h.backend.Notify(c)
 	if fault != nil {
-		h.backend.Refused(false, fault)
+		h.backend.Refused(c.HTTP, false, fault)
 	}
 	return fault
 }
@@ -382,16 +382,16 @@ func accepted(w http.ResponseWriter, fault *protocol.Error) {
 // connection of HTTP+SSE. It returns when the stream ends.
 func (h *Handler) get(w http.ResponseWriter, r *http.Request) {
 	if wantsPage(r) {
-		h.backend.Refused(false, wire.Refused("accept", protocol.CodeInvalidRequest, "a browser asks for a page"))
+		h.backend.Refused(r, false, wire.Refused("accept", protocol.CodeInvalidRequest, "a browser asks for a page"))
 		writePage(w, r, h.opts.SSE)
 		return
 	}
 	if r.Header.Get(headerSession) == "" && !h.opts.SSE {
-		h.notAllowed(w, "POST", "GET is for legacy sessions and needs Mcp-Session-Id; all else is a POST")
+		h.notAllowed(w, r, "POST", "GET is for legacy sessions and needs Mcp-Session-Id; all else is a POST")
 		return
 	}
 	if _, events := accepts(r); !events {
-		h.refuse(w, http.StatusNotAcceptable, wire.Refused("accept", protocol.CodeInvalidRequest, "Accept must list text/event-stream"))
+		h.refuse(w, r, http.StatusNotAcceptable, wire.Refused("accept", protocol.CodeInvalidRequest, "Accept must list text/event-stream"))
 		return
 	}
 	if r.Header.Get(headerSession) == "" {
@@ -400,7 +400,7 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request) {
 	}
 	x, status, fault := h.session(r)
 	if fault != nil {
-		h.refuse(w, status, fault)
+		h.refuse(w, r, status, fault)
 		return
 	}
 	out := &exchange{w: w, timeout: h.opts.WriteTimeout, shared: r.ProtoMajor > 1, events: true, keep: h.opts.NoTakeover, line: newLine(r)}
@@ -410,7 +410,7 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request) {
 		if status = statusOf(fault, 0, true); status == http.StatusOK {
 			status = http.StatusBadRequest
 		}
-		h.refuse(w, status, fault)
+		h.refuse(w, r, status, fault)
 	}
 }
 
@@ -426,16 +426,16 @@ func (h *Handler) withoutSession() string {
 // to end.
 func (h *Handler) delete(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get(headerSession) == "" {
-		h.notAllowed(w, h.withoutSession(), "DELETE is for legacy sessions and needs Mcp-Session-Id")
+		h.notAllowed(w, r, h.withoutSession(), "DELETE is for legacy sessions and needs Mcp-Session-Id")
 		return
 	}
 	x, status, fault := h.session(r)
 	if fault != nil {
-		h.refuse(w, status, fault)
+		h.refuse(w, r, status, fault)
 		return
 	}
 	if fault := h.backend.EndSession(x); fault != nil {
-		h.refuse(w, http.StatusServiceUnavailable, fault)
+		h.refuse(w, r, http.StatusServiceUnavailable, fault)
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -465,14 +465,14 @@ func endDeadline(control *http.ResponseController) {
 
 // notAllowed answers 405 with the methods that are allowed and a hint what to
 // do.
-func (h *Handler) notAllowed(w http.ResponseWriter, allow, hint string) {
+func (h *Handler) notAllowed(w http.ResponseWriter, r *http.Request, allow, hint string) {
 	w.Header().Set("Allow", allow)
-	h.refuse(w, http.StatusMethodNotAllowed, wire.Refused("http_method", protocol.CodeInvalidRequest, "method not allowed: %s", hint))
+	h.refuse(w, r, http.StatusMethodNotAllowed, wire.Refused("http_method", protocol.CodeInvalidRequest, "method not allowed: %s", hint))
 }
 
 // refuse tells of an error that belongs to no request, and answers with it.
-func (h *Handler) refuse(w http.ResponseWriter, status int, e *protocol.Error) {
-	h.backend.Refused(false, e)
+func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, status int, e *protocol.Error) {
+	h.backend.Refused(r, false, e)
 	writeFault(w, status, e)
 }
 

@@ -226,7 +226,7 @@ func (s *sseStreams) connect(w http.ResponseWriter, r *http.Request) {
 	_ = c.Close() // the backend has done so, unless it refused
 	out.hush()
 	if !opened && fault != nil {
-		s.refuse(w, statusOf(fault, 0, true), fault)
+		s.refuse(w, r, statusOf(fault, 0, true), fault)
 	}
 }
 
@@ -272,11 +272,11 @@ func (s *sseStreams) post(w http.ResponseWriter, r *http.Request, id string, bod
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	s.refuse(w, statusOf(fault, 0, true), fault)
+	s.refuse(w, r, statusOf(fault, 0, true), fault)
 }
 
 // refuse tells of an error that belongs to no request, and answers with it.
-func (s *sseStreams) refuse(w http.ResponseWriter, status int, fault *protocol.Error) {
-	s.backend.Refused(true, fault)
+func (s *sseStreams) refuse(w http.ResponseWriter, r *http.Request, status int, fault *protocol.Error) {
+	s.backend.Refused(r, true, fault)
 	writeFault(w, status, fault)
 }

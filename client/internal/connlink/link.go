@@ -13,7 +13,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -113,9 +112,8 @@ func (l *Link) isClosed() bool {
 // tooLong fails the request whose answer was too long, if the ends of the
 // message tell which that is.
 func (l *Link) tooLong(long *transport.TooLongError) {
-	id := idOf(long.Head, long.Tail)
-	if to, ok := l.to.(link.Failer); ok && !id.IsZero() {
-		to.Fail(id, fmt.Errorf("the server's answer was not taken: %w", long))
+	if to, ok := l.to.(link.Failer); ok {
+		to.Fail(idOf(long.Head, long.Tail), link.NotTaken(long))
 	}
 }
 

@@ -71,7 +71,10 @@ func (s *stream) read(res *http.Response) error {
 			if s.want != nil {
 				return tooLong(long.Limit)
 			}
-			continue // it was none of a request that waits
+			if to, ok := s.l.to.(link.Failer); ok { // no request waits for it
+				to.Fail(protocol.ID{}, link.NotTaken(long))
+			}
+			continue
 		}
 		if errors.Is(err, io.EOF) {
 			return errEnded

@@ -69,11 +69,16 @@ type Receiver interface {
 	Lost(err error)
 }
 
-// Failer is implemented by receivers that want to know which request has failed
-// when its answer came but could not be taken, because it was too long. Others
-// wait for that answer in vain.
+// Failer is implemented by receivers that want to know what came and could not be taken,
+// because it was too long: the answer to the request with that id, or, if id is zero, what
+// may be any message. Others wait for that answer in vain.
 type Failer interface {
 	Fail(id protocol.ID, err error)
+}
+
+// NotTaken is the error for Failer.Fail.
+func NotTaken(cause error) error {
+	return fmt.Errorf("a message of the server was not taken: %w", cause)
 }
 
 // Link is one connection to a server. Its methods are safe for concurrent use.

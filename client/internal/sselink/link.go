@@ -178,9 +178,12 @@ func (l *Link) take(c *connection) (heard bool, err error) {
 	defer c.close()
 	for {
 		event, err := c.events.Next()
-		switch _, long := errors.AsType[*transport.TooLongError](err); {
-		case long:
-			continue // whose answer it was is not known
+		switch long, ok := errors.AsType[*transport.TooLongError](err); {
+		case ok:
+			if to, ok := l.to.(link.Failer); ok { // whose answer it was is not known
+				to.Fail(protocol.ID{}, link.NotTaken(long))
+			}
+			continue
 		case errors.Is(err, io.EOF):
 			return heard, fmt.Errorf("the server ended it: %w", io.ErrUnexpectedEOF)
 		case err != nil:

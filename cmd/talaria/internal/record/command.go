@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/talaria-go/mcp/internal/recording"
@@ -24,6 +25,10 @@ type Streams struct {
 // lastData is how long what a command has left in its pipes may take to be read,
 // when it has ended and somebody that it started has them.
 const lastData = time.Second
+
+// endTime is how long a command may live on after SIGTERM was passed on to it. Then it is
+// killed: whoever kills this process in its place would leave the command behind.
+const endTime = 10 * time.Second
 
 // Command runs a command with the streams, the environment and the folder of this
 // process, and records what passes, until the command ends. It returns its exit
@@ -63,10 +68,16 @@ func Command(ctx context.Context, w *recording.Writer, words []string, s Streams
 	passed := make(chan struct{})
 	go func() {
 		defer close(passed)
+		var late <-chan time.Time
 		for {
 			select {
 			case sig := <-s.Signals:
 				_ = cmd.Process.Signal(sig) // it may have ended
+				if sig == syscall.SIGTERM && late == nil {
+					late = time.After(endTime)
+				}
+			case <-late:
+				_ = cmd.Process.Kill()
 			case <-ended:
 				return
 			}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 // link is the connection to the server, which may be lost and made again.
 type link struct {
 	Options
+	change sync.Mutex     // held while the connection is made or ended
 	client *client.Client // nil without a connection
 	lists  lists
 	subs   subscriptions.Set
@@ -32,7 +34,9 @@ type link struct {
 
 // connect makes a connection in the place of the one before.
 func (l *link) connect(ctx context.Context) error {
-	l.disconnect()
+	l.change.Lock()
+	defer l.change.Unlock()
+	l.leave()
 	l.ready.Store(false)
 	l.lost.Store(false)
 	c, err := l.Connect(ctx)
@@ -52,7 +56,7 @@ func (l *link) connect(ctx context.Context) error {
 			return err
 		})
 		if errors.Is(err, terminal.ErrInterrupted) {
-			l.disconnect()
+			l.leave()
 			return err
 		}
 		if err != nil {
@@ -63,6 +67,24 @@ func (l *link) connect(ctx context.Context) error {
 }
 
 func (l *link) disconnect() {
+	l.change.Lock()
+	defer l.change.Unlock()
+	l.leave()
+}
+
+// End ends the connection, from another goroutine than Run's, before the process ends. The
+// context of Run must have ended.
+func (l *link) End() {
+	l.change.Lock()
+	defer l.change.Unlock()
+	if l.client != nil {
+		l.closing.Store(true)
+		_ = l.client.Close() // the process ends
+	}
+}
+
+// leave ends the connection. change is held.
+func (l *link) leave() {
 	if l.client == nil {
 		return
 	}

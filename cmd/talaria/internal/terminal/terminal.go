@@ -47,6 +47,7 @@ type Options struct {
 type Terminal struct {
 	opts      Options
 	questions chan *question
+	caught    chan os.Signal // what Catch has noted
 
 	mu    sync.Mutex
 	bar   *console.Progress // of the operation that runs, nil without one
@@ -59,7 +60,7 @@ type Terminal struct {
 // New returns a Terminal.
 func New(opts Options) *Terminal {
 	levels := []protocol.Level{protocol.LevelError, protocol.LevelWarning, protocol.LevelInfo, protocol.LevelDebug}
-	return &Terminal{opts: opts, questions: make(chan *question), fit: map[string]bool{}, level: levels[min(max(opts.Verbose, 0), 3)]}
+	return &Terminal{opts: opts, questions: make(chan *question), fit: map[string]bool{}, caught: make(chan os.Signal, 1), level: levels[min(max(opts.Verbose, 0), 3)]}
 }
 
 // Configure puts the terminal's handlers into the options of a client.
@@ -76,6 +77,13 @@ func (t *Terminal) Configure(o *client.Options) {
 	o.Timeout, o.MaxTimeout = -1, -1
 }
 
+// Catch notes a signal that comes between two operations, or as one ends: it ends the next.
+// release must be called.
+func (t *Terminal) Catch() (release func()) {
+	signal.Notify(t.caught, os.Interrupt, syscall.SIGTERM)
+	return func() { signal.Stop(t.caught) }
+}
+
 // Operation is something to do with a server. call are options for requests
 // that may take a while: with them, the server is asked for progress.
 type Operation func(ctx context.Context, call ...client.CallOption) error
@@ -86,9 +94,17 @@ type Operation func(ctx context.Context, call ...client.CallOption) error
 func (t *Terminal) Run(ctx context.Context, op Operation) error {
 	interrupt, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	defer context.AfterFunc(interrupt, stop)() // Ctrl-C once more ends the program, whatever holds it
+	defer context.AfterFunc(interrupt, func() { // Ctrl-C once more ends the program, whatever holds it
+		stop()
+		signal.Stop(t.caught)
+	})()
 	interrupt, leave := context.WithCancel(interrupt)
 	defer leave()
+	select {
+	case <-t.caught:
+		leave()
+	default:
+	}
 	t.opts.Editor.Until(interrupt.Done())
 	defer t.opts.Editor.Until(nil)
 	if t.opts.Editor.Interrupted() {

@@ -3,6 +3,8 @@ package terminal
 import (
 	"bytes"
 	"context"
+	"errors"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -27,5 +29,21 @@ func TestRunPanics(t *testing.T) {
 	}
 	if err := term.Run(t.Context(), func(context.Context, ...client.CallOption) error { return nil }); err != nil {
 		t.Error(err)
+	}
+}
+
+// A signal that comes between two operations, such as connecting and the call, ends the
+// next one.
+func TestCatch(t *testing.T) {
+	c := &console.Console{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}, In: strings.NewReader("")}
+	term := New(Options{Console: c, Editor: editor.New(c, "")})
+	defer term.Catch()()
+	term.caught <- os.Interrupt
+	wait := func(ctx context.Context, _ ...client.CallOption) error { <-ctx.Done(); return ctx.Err() }
+	if err := term.Run(t.Context(), wait); !errors.Is(err, ErrInterrupted) {
+		t.Errorf("got %v", err)
+	}
+	if err := term.Run(t.Context(), func(ctx context.Context, _ ...client.CallOption) error { return ctx.Err() }); err != nil {
+		t.Errorf("the one after that: %v", err)
 	}
 }
