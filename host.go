@@ -249,7 +249,7 @@ func (h *host) notified(m post.Message) bool {
 			if task, ok := h.running.Begin(context.Background()); ok {
 				go func() {
 					defer task.End()
-					_ = h.notifyOne(s.Session, &n)
+					_ = h.notifyOne(s.Session, &n) // the same
 				}()
 			}
 		}

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/rs/zerolog"
@@ -14,6 +16,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/middleware"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/scale"
 	"github.com/talaria-go/mcp/transport"
 )
 
@@ -186,5 +189,28 @@ func TestLogOfUnaskedAnswers(t *testing.T) {
 				t.Errorf("%d lines in %s", n, log.String())
 			}
 		})
+	}
+}
+
+// A value that other replicas should get and that does not encode is reported once for a
+// session, by name.
+func TestLogOfUnsavedValues(t *testing.T) {
+	var log logText
+	logger := zerolog.New(&log)
+	s := mcp.NewServer(protocol.Implementation{Name: "s", Version: "1"}, &mcp.Options{Logger: &logger, Store: scale.NewLocal(), StateKeys: sharedKeys})
+	t.Cleanup(func() { _ = s.Shutdown(t.Context()) })
+	s.MustAdd(mcp.Tool("t", func(f *mcp.Frame, _ empty) (string, error) {
+		f.Assign("ratio", math.NaN())
+		f.Assign("fine", time.Now().String())
+		return "", nil
+	}))
+	d := direct{t: t, s: s}
+	id := d.open("client")
+	d.do("POST", id, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	for i := range 3 {
+		d.do("POST", id, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"t","arguments":{}}}`, i+2))
+	}
+	if n := strings.Count(log.String(), `the value \"ratio\" does not encode`); n != 1 {
+		t.Errorf("%d lines in %s", n, log.String())
 	}
 }

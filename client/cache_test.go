@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -230,4 +231,63 @@ func TestCacheCursor(t *testing.T) {
 		}
 		lists("after the refusal", 4, 2)
 	})
+}
+
+// A result that is invalid is not kept, though the server says that it may be: the next
+// one may be better.
+func TestInvalidIsNotKept(t *testing.T) {
+	const fresh = `,"resultType":"complete","ttlMs":3600000,"cacheScope":"public"}`
+	good := map[string]string{
+		"tools/list":     `{"tools":[{"name":"t","inputSchema":{"type":"object"}}]` + fresh,
+		"resources/read": `{"contents":[{"uri":"x:a","text":"x"}]` + fresh,
+	}
+	tools := func(ctx context.Context, c *Client) error {
+		for _, err := range c.Tools(ctx) {
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for name, tt := range map[string]struct {
+		method string
+		bad    []string
+		call   func(ctx context.Context, c *Client) error
+	}{
+		"a list that is none":       {"tools/list", []string{`{"tools":7` + fresh}, tools},
+		"an entry that is none":     {"tools/list", []string{`{"tools":[7]` + fresh}, tools},
+		"a list that does not end":  {"tools/list", []string{`{"tools":[],"nextCursor":"a"` + fresh, `{"tools":[],"nextCursor":"a"` + fresh}, tools},
+		"a page that is none":       {"tools/list", []string{`{"tools":[],"nextCursor":"a"` + fresh, `{"tools":7` + fresh}, tools},
+		"a resource that is none":   {"resources/read", []string{`{"contents":7` + fresh}, func(ctx context.Context, c *Client) error { _, err := c.Read(ctx, "x:a"); return err }},
+		"a resource without texts":  {"resources/read", []string{`{"contents":[{"uri":"x:a"}]` + fresh}, func(ctx context.Context, c *Client) error { _, err := c.Read(ctx, "x:a"); return err }},
+		"a list without its member": {"tools/list", []string{`{"x":1` + fresh}, tools},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := 0
+			c := connect(t, scripted(t, func(s *script) {
+				s.modernHello()
+				for h := s.until(tt.method); h != nil; h = s.until(tt.method) {
+					if asked++; asked <= len(tt.bad) {
+						s.result(h, tt.bad[asked-1])
+					} else {
+						s.result(h, good[tt.method])
+					}
+				}
+			}), &Options{Cache: NewCache(0)})
+			if err := tt.call(t.Context(), c); err == nil {
+				t.Error("it is taken")
+			}
+			for range 2 {
+				if err := tt.call(t.Context(), c); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+			if asked != len(tt.bad)+1 {
+				t.Errorf("asked %d times", asked)
+			}
+		})
+	}
 }

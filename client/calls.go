@@ -300,6 +300,9 @@ func (c *Client) Read(ctx context.Context, uri string, options ...CallOption) (*
 		return nil, err
 	}
 	result, err := decodeRead(raw)
+	if err != nil {
+		c.opts.Cache.drop(c.server, r.method, string(named("uri", uri))) // the server may do better the next time
+	}
 	return result, wrap(r.op, r.method, uri, invalid(err))
 }
 

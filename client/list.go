@@ -72,6 +72,7 @@ func list[T any](ctx context.Context, c *Client, method, member string, options 
 				err = invalid(&brokenError{broken})
 			}
 			if err != nil {
+				c.opts.Cache.drop(c.server, method, "") // the server may do better the next time
 				yield(none, wrap(method, method, "", err))
 			}
 			if err != nil || !more {
@@ -134,6 +135,7 @@ func pageOf[T any](ctx context.Context, c *Client, method, member string, cursor
 	}
 	page, err := decodePage[T](raw, member)
 	if err != nil {
+		c.opts.Cache.drop(c.server, method, "") // the server may do better the next time
 		return nil, wrap(method, method, "", invalid(err))
 	}
 	page.fresh = freshness(raw).TTL

@@ -229,10 +229,10 @@ func (f *Frame) modernClient() *client {
 		meta := &f.request.Params.Meta
 		if meta.ClientInfo != nil {
 			c.info = &protocol.Implementation{}
-			_ = json.Unmarshal(meta.ClientInfo, c.info)
+			_ = json.Unmarshal(meta.ClientInfo, c.info) // Manager.Frame has checked it
 		}
 		if meta.ClientCapabilities != nil {
-			_ = json.Unmarshal(meta.ClientCapabilities, c.capabilities)
+			_ = json.Unmarshal(meta.ClientCapabilities, c.capabilities) // the same
 		}
 		f.client = c
 	}

@@ -84,7 +84,7 @@ func (s *Script) Transport() client.Transport {
 					continue
 				}
 				if _, err := outW.Write(append(reply, '\n')); err != nil {
-					return
+					return // the client is gone
 				}
 			}
 		})

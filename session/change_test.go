@@ -66,7 +66,7 @@ func TestChangeAtReplicas(t *testing.T) {
 				if n, _ := s.Assigns().Get(ticketKey); n != 100 {
 					t.Errorf("replica %d: the value is %v", i, n)
 				}
-				if saved := s.Assigns().Save(); len(saved) != 101 {
+				if saved, _ := s.Assigns().Save(); len(saved) != 101 {
 					t.Errorf("replica %d: there are %d values, want 101", i, len(saved))
 				}
 			})

@@ -73,7 +73,9 @@ type Session struct {
 	Pending  inflight.Pending  // requests to the client
 
 	initialized atomic.Bool
-	changed     atomic.Bool // there is something to save
+	changed     atomic.Bool           // there is something to save
+	unsaved     atomic.Pointer[error] // of values that do not encode; saidUnsaved once that is reported
+	saidUnsaved atomic.Bool
 	level       atomic.Uint32
 	// resubscribed says that the other replicas should hear of it when it is
 	// saved that the client has subscribed to something, or no more.

@@ -313,8 +313,17 @@ func (m *Manager) restore(st *state, rev scale.Rev, text []byte) (s *Session, er
 }
 
 // save keeps what requests have changed. After an error the session is as
-// changed as before.
+// changed as before. That values do not encode is reported once.
 func (m *Manager) save(ctx context.Context, s *Session) error {
+	err := m.saveChanged(ctx, s)
+	if unsaved := s.unsaved.Load(); unsaved != nil && s.saidUnsaved.CompareAndSwap(false, true) {
+		m.failed(fmt.Errorf("session: other replicas will miss what a handler has assigned: %w", *unsaved))
+	}
+	return err
+}
+
+// saveChanged is save without the report.
+func (m *Manager) saveChanged(ctx context.Context, s *Session) error {
 	// What another request has begun to save is not saved before that is over.
 	s.saving.Lock()
 	defer s.saving.Unlock()

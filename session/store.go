@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -34,6 +35,7 @@ type state struct {
 	old           bool                         // sealed with a key that goes
 	Ended         string                       `json:"ended,omitempty"` // why it ends; see endedClosed
 	Mark          scale.Rev                    `json:"mark,omitempty"`  // see subscriptions; 0 is when the session was opened
+	unsaved       error                        // of values of handlers that do not encode, and are left out
 }
 
 // maxState is how long the state of a session may be, in bytes. What its client
@@ -113,10 +115,12 @@ func restore(ctx context.Context, st *state) (*Session, error) {
 // state returns what replicas share of s. It may run code of users, that of
 // assigns; s.mu is not held meanwhile. s.saving is held, or nobody else has s.
 func (s *Session) state() *state {
+	saved, failed := s.assigns.Save()
 	st := &state{
-		ID: s.id, Principal: s.principal, Revision: s.revision.String(),
+		unsaved: errors.Join(failed...),
+		ID:      s.id, Principal: s.principal, Revision: s.revision.String(),
 		ClientInfo: s.info, Capabilities: s.capabilities,
-		Initialized: s.Initialized(), LogLevel: s.LogLevel(), Assigns: s.assigns.Save(), Ended: s.ending,
+		Initialized: s.Initialized(), LogLevel: s.LogLevel(), Assigns: saved, Ended: s.ending,
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,6 +153,9 @@ func (s *Session) apply(mine, next *state) error {
 func (s *Session) encode(with map[string]any) (text []byte, err error) {
 	err = safely.Try(func() (err error) {
 		st := s.state()
+		if st.unsaved != nil {
+			s.unsaved.CompareAndSwap(nil, &st.unsaved)
+		}
 		for name, value := range with {
 			if st.Assigns == nil {
 				st.Assigns = make(map[string]json.RawMessage)

@@ -241,7 +241,7 @@ func (t *tail) finish(end string) error {
 func (t *tail) open() {
 	if !t.opened {
 		t.opened = true
-		_ = t.to.Open()
+		_ = t.to.Open() // it comes back
 	}
 }
 
@@ -276,6 +276,7 @@ func (t *tail) fail(fault *protocol.Error) error {
 		return fault
 	}
 	t.opened = true
+	// The client may be gone.
 	_ = t.to.Event("", wire.AppendErrorResponse(nil, t.from.request, fault, t.session.revision))
 	return nil
 }
@@ -340,6 +341,7 @@ func (t *tail) close() {
 	t.queue = nil
 	t.mu.Unlock()
 	if t.tried {
+		// The other replica finds out.
 		_ = t.send(context.WithoutCancel(t.relay.m.ctx), &tailAsk{Session: t.session.id, Tail: t.number, Got: t.got, Left: true})
 	}
 }

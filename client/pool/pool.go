@@ -666,6 +666,6 @@ func listOn[T any](m *member, c *client.Client, retry bool, items func(*client.C
 			break
 		}
 	}
-	_ = m.count(nil)
+	_ = m.count(nil) // returns what it gets
 	return false
 }

@@ -58,14 +58,16 @@ type named struct {
 // Save returns the values that can move to another process: those of keys that
 // are stored, and under plain names strings, booleans, the types int, int64 and
 // float64, slices and maps of strings, and what encoding/json makes of any JSON,
-// as map[string]any. Others are left out.
-func (a *Assigns) Save() map[string]json.RawMessage {
+// as map[string]any. Others are left out. failed has an error for each that should
+// move and does not encode.
+func (a *Assigns) Save() (saved map[string]json.RawMessage, failed []error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var saved map[string]json.RawMessage
 	save := func(name string, value any) {
 		text, err := json.Marshal(value)
 		if err != nil {
+			_, key, _ := strings.Cut(name, ":")
+			failed = append(failed, fmt.Errorf("the value %q does not encode: %w", key, err))
 			return
 		}
 		if saved == nil {
@@ -80,9 +82,12 @@ func (a *Assigns) Save() map[string]json.RawMessage {
 		switch key := key.(type) {
 		case string:
 			if kind := plainType(value); kind != "" {
-				if text, err := json.Marshal(value); err == nil {
-					save(namePrefix+key, named{kind, text})
+				text, err := json.Marshal(value)
+				if err != nil { // such as of a number that JSON does not have
+					failed = append(failed, fmt.Errorf("the value %q does not encode: %w", key, err))
+					continue
 				}
+				save(namePrefix+key, named{kind, text})
 			}
 		case storedKey:
 			if name := key.storedName(); name != "" {
@@ -90,7 +95,7 @@ func (a *Assigns) Save() map[string]json.RawMessage {
 			}
 		}
 	}
-	return saved
+	return saved, failed
 }
 
 // plainTypes are the types of values under plain names that move.

@@ -476,7 +476,7 @@ func (c *Conn) start(r *request, mayWait bool) bool {
 	select {
 	case c.work <- r:
 		return true
-	default:
+	default: // all are busy
 	}
 	if c.workerCount < c.manager.Concurrent {
 		c.workerCount++

@@ -136,7 +136,7 @@ func (e *endpoint) open(c *streamable.Call) streamable.Answer {
 	used := true
 	defer func() {
 		if used {
-			_ = x.Release()
+			_ = x.Release() // the session is new: there is nothing to save
 		}
 	}()
 	c.Revision = client.Revision

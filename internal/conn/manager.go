@@ -315,7 +315,7 @@ func (m *Manager) ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade f
 	case errors.Is(err, ErrServerClosed):
 		_ = c.GoAway("the server shuts down") // who has left does not hear it
 	case err != nil && r.Context().Err() != nil:
-		_ = c.GoAway("the connection was ended")
+		_ = c.GoAway("the connection was ended") // the same
 	default:
 		_ = c.Close() // it has ended already
 	}

@@ -62,10 +62,10 @@ func (r *request) reply(response []byte) {
 	switch {
 	case r.batch != nil:
 		if all := r.batch.put(r.index, response); all != nil {
-			_ = r.write(all)
+			_ = r.write(all) // see above
 		}
 	case response != nil:
-		_ = r.write(response)
+		_ = r.write(response) // see above
 	}
 }
 

@@ -244,7 +244,7 @@ func (e *exchange) answer(status int, body []byte) {
 	case body == nil || !e.json && status == http.StatusOK:
 		e.start()
 		if body != nil {
-			_ = e.event("", body)
+			_ = e.event("", body) // the same
 		}
 	default:
 		if e.timeout > 0 && len(body) > smallBody {

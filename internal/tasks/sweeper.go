@@ -304,7 +304,7 @@ func (s *sweeper) saveAgain() {
 	s.mu.Unlock()
 	for _, id := range unmade {
 		if _, err := s.use(func(ctx context.Context) error { return s.m.shared.Delete(ctx, id) }); err != nil {
-			return
+			return // use has reported it, and the next beat tries again
 		}
 		s.settled(func() { s.unmade = s.unmade[1:] })
 	}
@@ -401,6 +401,7 @@ func (s *sweeper) take(r *Record) {
 func (s *sweeper) fail(r *Record, fault json.RawMessage) {
 	r.end(protocol.TaskFailed, nil, fault)
 	done := false
+	// use reports an error, and somebody looks at the task again.
 	_, _ = s.use(func(ctx context.Context) (err error) { done, err = s.m.shared.replace(ctx, r); return err })
 	if done {
 		s.m.changed(State{Record: *r})

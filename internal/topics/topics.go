@@ -432,7 +432,7 @@ func (h *Hub) writeAll() {
 			for ctx, more := <-h.last, true; more; {
 				var err error
 				if more, err = h.writeRound(ctx); err != nil {
-					return
+					return // it is reported
 				}
 			}
 			return

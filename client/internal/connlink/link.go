@@ -162,7 +162,7 @@ func lastID(tail []byte) protocol.ID {
 		return protocol.ID{}
 	}
 	var id protocol.ID
-	_ = id.UnmarshalJSON(bytes.TrimSpace(value))
+	_ = id.UnmarshalJSON(bytes.TrimSpace(value)) // an invalid id stays zero
 	return id
 }
 

@@ -32,7 +32,7 @@ func peerOf(remote, local net.Addr) peer {
 	} {
 		text, err := os.ReadFile(table)
 		if err != nil {
-			continue
+			continue // the machine may have no such table: then nobody is found
 		}
 		for line := range strings.Lines(string(text)) {
 			f := strings.Fields(line) // sl local remote state queues timer retransmits uid …

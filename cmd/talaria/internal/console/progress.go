@@ -53,7 +53,7 @@ func (p *Progress) Tell(done, total float64, message string) {
 		return
 	}
 	p.bar.Describe(fmt.Sprintf("%g/%g %s", done, total, label))
-	_ = p.bar.Set64(int64(resolution * min(max(done/total, 0), 1)))
+	_ = p.bar.Set64(int64(resolution * min(max(done/total, 0), 1))) // it is only drawn
 }
 
 func (p *Progress) begin(steps int64) {
@@ -80,7 +80,7 @@ func (p *Progress) Hide() {
 
 func (p *Progress) hide() {
 	if p.bar != nil {
-		_ = p.bar.Clear()
+		_ = p.bar.Clear() // it is only drawn
 		p.bar = nil
 		p.console.shown.CompareAndSwap(p, nil)
 	}

@@ -147,7 +147,7 @@ func (e *Editor) open() (s *liner.State, keys *keys, until <-chan struct{}) {
 		if e.kept == nil && e.history != "" {
 			e.kept, _ = os.ReadFile(e.history) // none, or a damaged one, is none
 		}
-		_, _ = e.state.ReadHistory(bytes.NewReader(e.kept))
+		_, _ = e.state.ReadHistory(bytes.NewReader(e.kept)) // what was read until an error is there
 	}
 	return e.state, e.keys, e.until
 }

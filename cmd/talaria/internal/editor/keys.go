@@ -53,7 +53,7 @@ func (k *keys) forward() (stop func()) {
 		past := time.Unix(1, 0)
 		_ = errors.Join(k.tty.SetReadDeadline(past), k.out.SetWriteDeadline(past)) // fails if it is closed already
 		forwarding.Wait()
-		_ = errors.Join(k.tty.SetReadDeadline(time.Time{}), k.out.SetWriteDeadline(time.Time{}))
+		_ = errors.Join(k.tty.SetReadDeadline(time.Time{}), k.out.SetWriteDeadline(time.Time{})) // the same
 	}
 }
 

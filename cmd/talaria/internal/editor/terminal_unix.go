@@ -26,7 +26,7 @@ func ctrlCIsKey() (restore func()) {
 	return func() {
 		if mode, err := unix.IoctlGetTermios(fd, getMode); err == nil {
 			mode.Lflag |= unix.ISIG
-			_ = unix.IoctlSetTermios(fd, setMode, mode)
+			_ = unix.IoctlSetTermios(fd, setMode, mode) // the same
 		}
 	}
 }

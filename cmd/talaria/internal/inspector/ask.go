@@ -156,7 +156,7 @@ func (q *questions) reply(a answer) error {
 		select {
 		case one.answer <- a:
 			return nil
-		default:
+		default: // another answer was faster, which is an error
 		}
 	}
 	return errNobody

@@ -157,6 +157,7 @@ func reply(w http.ResponseWriter, v any) {
 func refuse(w http.ResponseWriter, status int, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
+	// The page may be gone.
 	_ = json.NewEncoder(w).Encode(map[string]string{"error": visible.Text(err.Error(), visible.Sentence)})
 }
 

@@ -71,7 +71,7 @@ func (v *veil) object(value json.RawMessage, nodes []map[string]any, depth int) 
 	for d.More() {
 		token, _ := d.Token()
 		var inner json.RawMessage
-		_ = d.Decode(&inner)
+		_ = d.Decode(&inner) // the same
 		name, _ := token.(string)
 		inner, secret := v.strip(inner, member(nodes, name), depth+1)
 		if secret && v.mark == "" {
@@ -93,7 +93,7 @@ func (v *veil) object(value json.RawMessage, nodes []map[string]any, depth int) 
 
 func (v *veil) list(value json.RawMessage, nodes []map[string]any, depth int) json.RawMessage {
 	var items []json.RawMessage
-	_ = json.Unmarshal(value, &items)
+	_ = json.Unmarshal(value, &items) // it is valid
 	var out bytes.Buffer
 	out.WriteByte('[')
 	for i, inner := range items {
