@@ -259,7 +259,6 @@ func TestInvalidIsNotKept(t *testing.T) {
 		"a list that does not end":  {"tools/list", []string{`{"tools":[],"nextCursor":"a"` + fresh, `{"tools":[],"nextCursor":"a"` + fresh}, tools},
 		"a page that is none":       {"tools/list", []string{`{"tools":[],"nextCursor":"a"` + fresh, `{"tools":7` + fresh}, tools},
 		"a resource that is none":   {"resources/read", []string{`{"contents":7` + fresh}, func(ctx context.Context, c *Client) error { _, err := c.Read(ctx, "x:a"); return err }},
-		"a resource without texts":  {"resources/read", []string{`{"contents":[{"uri":"x:a"}]` + fresh}, func(ctx context.Context, c *Client) error { _, err := c.Read(ctx, "x:a"); return err }},
 		"a list without its member": {"tools/list", []string{`{"x":1` + fresh}, tools},
 	} {
 		t.Run(name, func(t *testing.T) {
