@@ -256,7 +256,7 @@ func (d *discovery) fetch(ctx context.Context, step Step, place string, into any
 		return false, nil // a page for people
 	}
 	if err := json.Unmarshal(answer.Body, into); err != nil {
-		return false, &Error{Step: step, URL: place, Problem: "the document is no JSON of the right form", Err: err}
+		return false, &Error{Step: step, URL: place, Problem: "the document is " + misfit(answer.Body, err), Err: err}
 	}
 	return true, nil
 }

@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -180,6 +181,22 @@ func visible(s string) string {
 		}
 	}
 	return b.String()
+}
+
+// misfit says what is wrong with a document that does not decode: the member,
+// and its value, if that cannot be a secret.
+func misfit(body []byte, err error) string {
+	const wrong = "no JSON of the right form"
+	var members map[string]json.RawMessage
+	at, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok || at.Field == "" || json.Unmarshal(body, &members) != nil {
+		return wrong
+	}
+	name, _, _ := strings.Cut(at.Field, ".")
+	if value := members[name]; value != nil && name != "client_secret" {
+		return wrong + ": its member " + name + " is " + printable(string(value))
+	}
+	return wrong + ": its member " + name + " is a " + at.Value
 }
 
 // printable returns text from a server in a form for terminals and logs: short,

@@ -129,14 +129,16 @@ func (r *grantRequest) record(token *oauth2.Token) (*record, error) {
 		Requested: r.scopes, Granted: r.scopes, key: r.key,
 	}
 	switch {
+	case token.TokenType == "":
+		return nil, failed("the answer has no token_type, or an empty one; it should be Bearer or DPoP")
 	case strings.EqualFold(token.TokenType, tokenTypeBearer) && r.key == nil:
 		rec.TokenType = tokenTypeBearer
 	case strings.EqualFold(token.TokenType, tokenTypeDPoP) && r.key != nil:
 		rec.TokenType = tokenTypeDPoP
 	case r.key != nil:
-		return nil, failed("the token was to be bound by DPoP, but its type is " + printable(token.TokenType))
+		return nil, failed("the token was to be bound by DPoP, but its token_type is " + printable(token.TokenType))
 	default:
-		return nil, failed("the type of the token is " + printable(token.TokenType) + ", not Bearer")
+		return nil, failed("the token_type is " + printable(token.TokenType) + ", not Bearer")
 	}
 	if !sendable(token.AccessToken) {
 		return nil, failed("the access token has characters that no header may have")

@@ -42,7 +42,13 @@ func TestRefusals(t *testing.T) {
 		{"no resource", func(w *world) { w.resource = func(doc map[string]any) { delete(doc, "resource") } }, noMetadata, "no absolute URL"},
 		{"no authorization server", func(w *world) { w.resource = set("authorization_servers", []string{}) }, noMetadata, "is empty"},
 		{"bad scopes_supported", func(w *world) { w.resource = set("scopes_supported", []string{"a\"b"}) }, noMetadata, "scopes_supported"},
-		{"metadata of the wrong form", func(w *world) { w.resource = set("authorization_servers", "x") }, noMetadata, "right form"},
+		{"metadata of the wrong form", func(w *world) { w.resource = set("authorization_servers", "x") }, noMetadata, `its member authorization_servers is "\"x\""`},
+		{"metadata with a number", func(w *world) { w.metadata = set("token_endpoint", 5) }, noVisit, "its member token_endpoint is 5"},
+		{"metadata with a text for a list", func(w *world) { w.metadata = set("scopes_supported", "x") }, noVisit, "its member scopes_supported is"},
+		{"no token type", func(w *world) { w.given = func(doc map[string]any) { delete(doc, "token_type") } }, noOtherStep, "has no token_type"},
+		{"a token type that is null", func(w *world) { w.given = set("token_type", nil) }, noOtherStep, "has no token_type"},
+		{"an empty token type", func(w *world) { w.given = set("token_type", "") }, noOtherStep, "has no token_type"},
+		{"a number for the token type", func(w *world) { w.given = set("token_type", 5) }, noOtherStep, "token_type"},
 		{"named metadata is missing", func(w *world) {
 			w.handlers["server /.well-known/oauth-protected-resource/mcp"] = http.NotFound
 		}, noMetadata, "names this place"},
@@ -157,7 +163,7 @@ func TestRefusals(t *testing.T) {
 		{"token endpoint breaks", func(w *world) { w.handlers["issuer /token"] = status(500) }, noOtherStep, "500"},
 		{"oversize token", func(w *world) { w.given = set("padding", strings.Repeat("x", 2<<20)) }, noOtherStep, "cannot parse"},
 		{"no access token", func(w *world) { w.given = set("access_token", "") }, noOtherStep, "missing access_token"},
-		{"token of another type", func(w *world) { w.given = set("token_type", "mac") }, noOtherStep, "not Bearer"},
+		{"token of another type", func(w *world) { w.given = set("token_type", "mac") }, noOtherStep, "the token_type is mac, not Bearer"},
 		{"token of type DPoP that nobody asked for", func(w *world) { w.given = set("token_type", "DPoP") }, noOtherStep, "not Bearer"},
 		{"token with a bad scope", func(w *world) { w.given = set("scope", "a\"") }, noOtherStep, "scope parameter"},
 	}

@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/talaria-go/mcp/auth/oauth/internal/outbound"
@@ -150,28 +153,55 @@ func (r *registrar) register(ctx context.Context, server *serverMetadata, meta c
 		return nil, failed(refusal(answer))
 	}
 	var given struct {
-		ClientID      string     `json:"client_id"`
-		ClientSecret  string     `json:"client_secret"`
-		SecretExpires int64      `json:"client_secret_expires_at"`
-		AuthMethod    AuthMethod `json:"token_endpoint_auth_method"`
+		ClientID      *string         `json:"client_id"`
+		ClientSecret  string          `json:"client_secret"`
+		SecretExpires json.RawMessage `json:"client_secret_expires_at"`
+		AuthMethod    AuthMethod      `json:"token_endpoint_auth_method"`
 	}
-	if err := json.Unmarshal(answer.Body, &given); err != nil || given.ClientID == "" {
-		return nil, failed(Error{Status: answer.Status, Problem: "the answer has no client_id"})
+	problem, expires := "", time.Time{}
+	if err := json.Unmarshal(answer.Body, &given); err != nil {
+		problem = "the answer is " + misfit(answer.Body, err)
+	} else if given.ClientID == nil {
+		problem = "the answer has no client_id"
+	} else if *given.ClientID == "" {
+		problem = `the answer has the client_id ""`
+	} else if expires, err = unixTime(given.SecretExpires); err != nil {
+		problem = "the answer has the client_secret_expires_at " + err.Error()
+	}
+	if problem != "" {
+		return nil, failed(Error{Status: answer.Status, Problem: problem})
 	}
 	client := &Registration{
-		Issuer: server.Issuer, ClientID: given.ClientID, ClientSecret: given.ClientSecret,
+		Issuer: server.Issuer, ClientID: *given.ClientID, ClientSecret: given.ClientSecret,
 		AuthMethod: given.AuthMethod, RedirectURIs: meta.RedirectURIs,
 	}
 	if client.AuthMethod == "" {
 		client.AuthMethod = meta.AuthMethod
 	}
-	if given.SecretExpires > 0 && given.ClientSecret != "" {
-		client.SecretExpires = time.Unix(given.SecretExpires, 0)
+	if given.ClientSecret != "" {
+		client.SecretExpires = expires
 	}
 	if err := client.check(); err != nil {
 		return nil, failed(Error{Err: err})
 	}
 	return client, r.storage.write(ctx, r.storage.clientKey(server.Issuer), client)
+}
+
+// unixTime reads seconds since 1970, as a number or as text with one; null, 0 and
+// no text mean no time. The error quotes the value.
+func unixTime(raw json.RawMessage) (at time.Time, err error) {
+	text := strings.Trim(string(raw), `"`)
+	if text == "" || text == "null" {
+		return at, nil
+	}
+	seconds, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(seconds) {
+		return at, fmt.Errorf("%s, which is not a number of seconds", printable(string(raw)))
+	}
+	if seconds > 0 {
+		at = time.Unix(int64(min(seconds, 1<<37)), 0)
+	}
+	return at, nil
 }
 
 // codeMetadata returns the metadata of a client that uses the authorization
