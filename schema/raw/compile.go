@@ -457,7 +457,7 @@ func lookUp(value any, pointer string) (any, bool) {
 		return value, true
 	}
 	for name := range strings.SplitSeq(pointer[1:], "/") {
-		name = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
+		name = unescaped.Replace(name)
 		switch v := value.(type) {
 		case map[string]any:
 			below, ok := v[name]
@@ -710,9 +710,15 @@ func resolve(from, ref string) (string, error) {
 	return b.ResolveReference(r).String(), nil
 }
 
+// The two ways between a name and a reference token of a JSON Pointer (RFC 6901).
+var (
+	escaped   = strings.NewReplacer("~", "~0", "/", "~1")
+	unescaped = strings.NewReplacer("~1", "/", "~0", "~")
+)
+
 // escape returns a name as a reference token of a JSON Pointer.
 func escape(name string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+	return escaped.Replace(name)
 }
 
 // rational returns the exact value of a number, or nil for anything else.
