@@ -438,8 +438,8 @@ func VisibleTo(fn func(f *Frame) bool) Option {
 
 // runner is a func with its types erased: decode fills a pointer to its input,
 // and out is a pointer to its result. It calls decode once, before the func; an
-// error of decode is returned as it is, and the func does not run. Out must not
-// be used if there is an error. Several goroutines may run one at once.
+// error of decode is returned as it is, and the func does not run: then out is nil.
+// Several goroutines may run one at once.
 type runner func(f *frame.Frame, decode func(f *frame.Frame, in any) error) (out any, err error)
 
 // erase takes the types of a handler away. Its context is a *Frame or a

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -13,6 +16,7 @@ import (
 	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/facts"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -74,20 +78,148 @@ func (s *Server) view(f *frame.Frame) registry.View {
 	return s.catalog.View(f, catalogOf(frame.Internal(call.Private{}).Session(f)))
 }
 
+// Tools yields the tools that the client of f is shown, sorted by name, as its
+// tools/list does, and those that a handler added to its session. Those of a server that
+// is mounted have the names that they have in s, as for Call, if the client sees them in
+// the outermost server. A nil f yields all tools of the server, whoever may see them, for
+// programs that have no client to ask; an f of another server yields none. What is yielded
+// is shared: nothing in it may be changed. Its visibility rules run meanwhile.
+func (s *Server) Tools(f *Frame) iter.Seq[protocol.Tool] {
+	return offered[protocol.Tool](s, f, KindTool)
+}
+
+// Prompts yields prompts, as Tools does tools.
+func (s *Server) Prompts(f *Frame) iter.Seq[protocol.Prompt] {
+	return offered[protocol.Prompt](s, f, KindPrompt)
+}
+
+// Resources yields resources sorted by URI, as Tools does tools.
+func (s *Server) Resources(f *Frame) iter.Seq[protocol.Resource] {
+	return offered[protocol.Resource](s, f, KindResource)
+}
+
+// Templates yields resource templates sorted by their text, as Tools does tools.
+func (s *Server) Templates(f *Frame) iter.Seq[protocol.ResourceTemplate] {
+	return offered[protocol.ResourceTemplate](s, f, KindTemplate)
+}
+
 // offered yields what of a kind there is for the client of f; a nil f is for
 // everybody. T is what definitions of the kind are.
 func offered[T any](s *Server, f *Frame, kind Kind) iter.Seq[T] {
 	return func(yield func(T) bool) {
-		view := s.catalog.View(f, nil)
-		if f != nil && outermost(f, s) == s { // the session is that of the outermost server
-			view = s.view(f)
-		}
-		for _, e := range view.Internal(call.Private{}).Offered(kind) {
+		for _, e := range s.offers(f, kind) {
 			if !yield(*e.Definition.(*T)) {
 				return
 			}
 		}
 	}
+}
+
+// offers returns what of a kind there is for the client of f; a nil f is for everybody.
+func (s *Server) offers(f *Frame, kind Kind) []*registry.Entry {
+	if f == nil {
+		return s.catalog.View(nil, nil).Internal(call.Private{}).Offered(kind)
+	}
+	host, prefix, ok := within(f, s)
+	switch {
+	case !ok:
+		return nil
+	case host == s:
+		return s.view(f).Internal(call.Private{}).Offered(kind)
+	}
+	return host.view(f).Internal(call.Private{}).Through(s.catalog, kind, prefix)
+}
+
+// Call calls a tool in place of the client of f, as tools/call of that client would:
+// through observers and middleware, with the filter, scopes, checks, time limit and
+// questions of the tool. f is the Frame of a handler of s, or of a server that s is
+// mounted into or that is mounted into s, and of no other: in a server that is mounted,
+// tool is the name that s has, and all that is around the tool in the outermost server
+// counts. The handlers of the call find f with Frame.Outer.
+//
+// args encodes to a JSON object, as the value that a tool returns does; nil is {}. A
+// result that is marked as a failure comes with an error that has its text. An error
+// without a result is what the client would get as one: return it, which matters for
+// ErrInputRequired, as in revision 2026-07-28 the handler runs again when its client has
+// answered. A result that is not looked at can be returned as it is, by a func whose
+// result is a protocol.Result.
+//
+// The call is a part of its request: it shares the session, progress and log, and
+// becomes no task of its own. Calls may be made at once, and are 8 deep at most. After
+// the end of f Call returns the cause.
+func (s *Server) Call(f *Frame, tool string, args any) (protocol.Result, error) {
+	if f == nil {
+		return nil, errors.New("mcp: Call: the Frame is nil; it is that of the handler that calls")
+	}
+	if f.Err() != nil {
+		return nil, context.Cause(f)
+	}
+	host, prefix, ok := within(f, s)
+	if !ok {
+		return nil, errors.New("mcp: Call: the request came to another server")
+	}
+	name, ctx := tool, context.Context(f)
+	if host != s {
+		if name, ok = host.view(f).Internal(call.Private{}).NameOf(s.catalog, KindTool, tool, prefix); !ok {
+			return nil, protocol.Errorf(protocol.CodeInvalidParams, "Unknown tool: %s", tool)
+		}
+	}
+	if mountedIn(f) != nil {
+		ctx = context.WithValue(f, mountKey{}, nil) // the call begins at the outermost server
+	}
+	params, err := paramsOf(f, name, args)
+	if err != nil {
+		return nil, fmt.Errorf("mcp: Call: the arguments of %q: %w", tool, err)
+	}
+	inner, err := frame.Internal(call.Private{}).Nested(ctx, f, params)
+	if err != nil {
+		return nil, err
+	}
+	result, err := host.dispatch().Within(inner)
+	if err != nil {
+		return nil, err
+	}
+	if called, failed := wire.Unwrap(result).(*protocol.CallToolResult); failed && called != nil && called.IsError {
+		return result, failureOf(tool, called)
+	}
+	return result, nil
+}
+
+// paramsOf returns the params of a call, with the _meta of the client.
+func paramsOf(f *Frame, name string, args any) (protocol.Params, error) {
+	p := protocol.Params{Name: name, Meta: frame.Internal(call.Private{}).Meta(f)}
+	raw := append(jsonx.AppendString([]byte(`{"name":`), name), `,"arguments":`...)
+	start := len(raw)
+	raw, err := jsonx.Append(raw, args)
+	if err != nil {
+		return p, err
+	}
+	if text := raw[start:]; string(text) == "null" {
+		raw = append(raw[:start], "{}"...)
+	} else if text[0] != '{' {
+		return p, errors.New("they must encode to an object, as a struct or a map does")
+	}
+	end := len(raw)
+	if p.Meta.Raw != nil {
+		raw = append(append(raw, `,"_meta":`...), p.Meta.Raw...)
+	}
+	p.Raw = append(raw, '}')
+	p.Arguments = p.Raw[start:end:end]
+	return p, nil
+}
+
+// failureOf returns the error of a tool whose result says that it failed.
+func failureOf(tool string, r *protocol.CallToolResult) error {
+	var texts []string
+	for _, item := range r.Content {
+		if text, ok := item.(protocol.TextContent); ok {
+			texts = append(texts, text.Text)
+		}
+	}
+	if texts == nil {
+		return fmt.Errorf("tool %q failed", tool)
+	}
+	return errors.New(strings.Join(texts, "\n"))
 }
 
 // viewed serves a method about components. needs is what the server must once

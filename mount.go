@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/hostrules"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/wire"
@@ -111,29 +112,64 @@ func (m *mounts) reaches(ancestor *Server) bool {
 	return false
 }
 
-// outerKey is the context key of the server that serves a request for those
-// mounted into it.
-type outerKey struct{}
+// mountKey is the context key of the innermost mounted that a request is in.
+type mountKey struct{}
+
+// mounted is the context of a request for something of a mounted server. With several
+// mounts, one in another, that of the outermost is around the others.
+type mounted struct {
+	context.Context
+	mount *mount
+	outer *mounted // nil for the outermost
+}
+
+// Value implements context.Context.
+func (m *mounted) Value(key any) any {
+	if _, ok := key.(mountKey); ok {
+		return m
+	}
+	return m.Context.Value(key)
+}
+
+// mountedIn returns the innermost mounted that f is in; nil if that is none.
+func mountedIn(f *frame.Frame) *mounted {
+	m, _ := f.Value(mountKey{}).(*mounted)
+	return m
+}
 
 // outermost returns the server whose request f is: s, or the one that s is
 // mounted into, over any number of others. The request runs by the dispatcher,
 // and in the sessions and tasks, of that one.
 func outermost(f *frame.Frame, s *Server) *Server {
-	if host, ok := f.Value(outerKey{}).(*Server); ok {
-		return host
+	m := mountedIn(f)
+	for ; m != nil; m = m.outer {
+		s = m.mount.parent
 	}
 	return s
 }
 
+// within returns the server whose request f is, and the prefix that what s offers has
+// there. ok is false if the request came to a server that has nothing to do with s.
+func within(f *frame.Frame, s *Server) (host *Server, prefix string, ok bool) {
+	host, ok = s, mountedIn(f) == nil
+	for m := mountedIn(f); m != nil; m = m.outer {
+		ok = ok || m.mount.child == s
+		if ok {
+			prefix = m.mount.prefix + prefix
+		}
+		host = m.mount.parent
+	}
+	if !ok {
+		ok = host == s
+	}
+	return host, prefix, ok && frame.Internal(call.Private{}).Server(f) == host.connections.Upcalls()
+}
+
 // handler serves a request for something of the child's with h, within what the
-// child has around it: its middleware, by a chain of its dispatcher. With
-// several mounts, one in another, the handler of the outermost runs first and is
-// the one that notes its parent in the context.
+// child has around it: its middleware, by a chain of its dispatcher.
 func (m *mount) handler(h frame.Handler) frame.Handler {
 	return func(f *frame.Frame) (protocol.Result, error) {
-		if _, nested := f.Value(outerKey{}).(*Server); !nested {
-			f = f.WithContext(context.WithValue(f, outerKey{}, m.parent))
-		}
+		f = f.WithContext(&mounted{f, m, mountedIn(f)})
 		result, err := m.child.dispatch().Via(f, h)
 		return result, m.mask(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"net"
 	"net/http"
 	"os"
@@ -351,30 +350,6 @@ func (s *Server) Tool(f *Frame, name string) (definition protocol.Tool, ok bool)
 		return protocol.Tool{}, false
 	}
 	return *tool.Definition.(*protocol.Tool), true
-}
-
-// Tools yields the tools that the client of f is shown, sorted by name, as its
-// tools/list does, and those that a handler added to its session. A nil f yields
-// all tools of the server, whoever may see them, for programs that have no client
-// to ask. What is yielded is shared: nothing in it may be changed. Its visibility
-// rules run meanwhile.
-func (s *Server) Tools(f *Frame) iter.Seq[protocol.Tool] {
-	return offered[protocol.Tool](s, f, KindTool)
-}
-
-// Prompts yields prompts, as Tools does tools.
-func (s *Server) Prompts(f *Frame) iter.Seq[protocol.Prompt] {
-	return offered[protocol.Prompt](s, f, KindPrompt)
-}
-
-// Resources yields resources sorted by URI, as Tools does tools.
-func (s *Server) Resources(f *Frame) iter.Seq[protocol.Resource] {
-	return offered[protocol.Resource](s, f, KindResource)
-}
-
-// Templates yields resource templates sorted by their text, as Tools does tools.
-func (s *Server) Templates(f *Frame) iter.Seq[protocol.ResourceTemplate] {
-	return offered[protocol.ResourceTemplate](s, f, KindTemplate)
 }
 
 // Mount offers what child offers, too: its tools and prompts with prefix and

@@ -107,6 +107,12 @@ func errNeedsTasks() *protocol.Error {
 // there is nothing to do.
 func (x *taskExtension) detachable(o *TaskOptions, digest schemaDigest, call frame.Handler) frame.Handler {
 	return func(f *frame.Frame) (protocol.Result, error) {
+		if f.Outer() != nil { // it is a part of its request
+			if o.Required && !takesTasks(f) {
+				return nil, errNeedsTasks()
+			}
+			return call(f)
+		}
 		d := &detachedCall{
 			server: outermost(f, x.server), options: o, digest: digest, owner: f.Principal(), takes: takesTasks(f), call: f,
 			handle: make(chan tasks.Handle, 1), ended: make(chan outcome, 1),

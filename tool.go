@@ -37,6 +37,7 @@ import (
 //	*Result           whatever its builder was told
 //	*ResultOf[T]      structured content with a schema made from T, and other content
 //	struct{}          nothing
+//	protocol.Result   that of Server.Call, as it is, also beside an error
 //	any other type    structured content, with a schema made from the type
 //
 // An error becomes a result that says so (isError), for the model to read; an
@@ -229,6 +230,9 @@ func (t *tool) caller(c *compiler, input input, output *output, digest schemaDig
 	s, decode := c.server, input.arguments
 	call := func(f *frame.Frame) (protocol.Result, error) {
 		out, err := t.run(f, decode)
+		if passed, ok := out.(*protocol.Result); ok && *passed != nil && !errors.Is(err, wire.ErrInputRequired) {
+			return *passed, nil
+		}
 		if err != nil {
 			return t.failed(s, err)
 		}
@@ -419,6 +423,7 @@ func (o *output) structure() string {
 var (
 	contentType     = reflect.TypeFor[protocol.Content]()
 	typedResultType = reflect.TypeFor[typedResult]()
+	resultType      = reflect.TypeFor[protocol.Result]() // of Server.Call
 )
 
 // compileOutput decides the form of results by the func's result type.
@@ -429,7 +434,10 @@ func (t *tool) compileOutput(c *compiler) (*output, error) {
 	switch {
 	case t.out == reflect.TypeFor[string]():
 		return &output{result: textResult}, nil
-	case t.out == reflect.TypeFor[struct{}]():
+	case t.out == reflect.TypeFor[struct{}](), t.out == resultType:
+		if t.settings.outputSchema != nil && t.out == resultType {
+			return nil, errors.New("OutputSchema: a protocol.Result goes out as it is, and is not checked; return *mcp.Result")
+		}
 		return &output{result: func(any) (protocol.Result, error) { return &protocol.CallToolResult{}, nil }}, nil
 	case t.out == reflect.TypeFor[*Result]():
 		return &output{result: builtResult}, nil

@@ -23,9 +23,11 @@ func ask(f *Frame, questions ...*Question) error {
 	if asker == nil {
 		return fmt.Errorf("mcp: %s has no client to ask", f.request.Method)
 	}
-	for _, question := range questions {
+	keys := make([]string, len(questions))
+	for i, question := range questions {
 		q := &question.parts
-		if err := f.claim(q.Key); err != nil {
+		keys[i] = f.keyed(q.Key)
+		if err := f.claim(keys[i]); err != nil {
 			return err
 		}
 		if fault := q.Needs(f.ClientCapabilities()); fault != nil {
@@ -42,7 +44,7 @@ func ask(f *Frame, questions ...*Question) error {
 		if err != nil {
 			return err
 		}
-		requests[i] = protocol.InputRequest{Key: question.parts.Key, Method: question.parts.Method, Params: params}
+		requests[i] = protocol.InputRequest{Key: keys[i], Method: question.parts.Method, Params: params}
 	}
 	answers, err := asker.Ask(f, requests)
 	if err != nil {

@@ -69,7 +69,7 @@ type Middleware func(next Handler) Handler
 type Frame struct {
 	ctx context.Context
 	*state
-	as *Request // what Request returns in place of the state's request; nil unless renamed
+	as *asked // in place of the state's request; nil unless renamed or nested
 }
 
 // state is what all Frames of one request share, whatever their contexts. The
@@ -102,6 +102,8 @@ type state struct {
 	needs    []string        // what NeedScopes was asked for
 	unkept   error           // why something could not be kept that all replicas share
 	keys     map[string]bool // of the questions so far
+	calls    map[string]int  // nested ones that have asked or kept something; see nested.prefix
+	mixed    bool            // a nested call has told progress
 	asked    string          // begins the ids of URL questions; "" until there is one
 }
 
@@ -179,9 +181,55 @@ func (f *Frame) Value(key any) any {
 // changed.
 func (f *Frame) Request() *Request {
 	if f.as != nil {
-		return f.as
+		return f.as.Request
 	}
 	return f.request
+}
+
+// Outer returns the Frame whose handler has made the call of f with
+// mcp.Server.Call; nil for what a client asked for.
+func (f *Frame) Outer() *Frame {
+	if n := f.nested(); n != nil {
+		return n.outer
+	}
+	return nil
+}
+
+// nested returns the nested call that f belongs to, nil if there is none.
+func (f *Frame) nested() *nested {
+	if f.as == nil {
+		return nil
+	}
+	return f.as.nested
+}
+
+// asks returns the request of f, or the nested call, without what Renamed does.
+func (f *Frame) asks() *Request {
+	if n := f.nested(); n != nil {
+		return &n.request
+	}
+	return f.request
+}
+
+// endOf returns where f has what waits for its end: that of a nested call comes before
+// that of the request.
+func (f *Frame) endOf() *func(err error) {
+	if n := f.nested(); n != nil {
+		return &n.atEnd
+	}
+	return &f.atEnd
+}
+
+// keyed returns the key by which the request has what f names key: that of a nested
+// call is another one than those of the handlers around it.
+func (f *Frame) keyed(key string) string {
+	n := f.nested()
+	if n == nil || key == "" {
+		return key
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return n.prefix(f.state) + key
 }
 
 // Revision returns the protocol revision of the request.
@@ -277,7 +325,8 @@ func (f *Frame) HTTPRequest() *http.Request { return f.transport.HTTP }
 
 // String names the request without showing any of its content.
 func (f *Frame) String() string {
-	return "frame(" + f.request.Method + " " + f.request.ID.String() + ", " + f.revision.String() + ")"
+	asked := f.asks()
+	return "frame(" + asked.Method + " " + asked.ID.String() + ", " + f.revision.String() + ")"
 }
 
 // EndSession ends the legacy session of the request: what the session has under
@@ -302,7 +351,7 @@ const other = "_OTHER"
 // "_OTHER", and so is a name after the first 500 that were asked for in the life of
 // the server. Nothing else of a request is fit for labels.
 func (f *Frame) Labels() (method, target string) {
-	asked := f.request
+	asked := f.asks()
 	method, target = other, ""
 	knowsMethod, knowsName := false, false
 	if f.server != nil {
@@ -337,7 +386,8 @@ func (f *Frame) CloseStream() bool {
 // client did not ask to be told.
 //
 // done must grow from call to call, as the specification demands; one that
-// does not is an error and is not sent. Of a request that has become a task, the
+// does not is an error and is not sent. Where calls within calls (mcp.Server.Call) have
+// told progress, too, such a number goes out as the last one plus 1, without total. Of a request that has become a task, the
 // message is told as that of the task's state, the numbers in the _meta of the
 // state. The error of a client that is gone is returned too, and usually ignored:
 // the Frame ends then.
@@ -358,10 +408,15 @@ func (f *Frame) Progress(done, total float64, message ...string) error {
 	}
 	// The lock is held while sending, so that values arrive in their order.
 	f.mu.Lock()
+	f.mixed = f.mixed || f.nested() != nil
 	if f.told && done <= f.progress {
 		before := f.progress
-		f.mu.Unlock()
-		return fmt.Errorf("frame: progress must grow, got %v after %v", done, before)
+		next := max(before+1, math.Nextafter(before, math.Inf(1)))
+		if !f.mixed || math.IsInf(next, 1) {
+			f.mu.Unlock()
+			return fmt.Errorf("frame: progress must grow, got %v after %v", done, before)
+		}
+		done, p.Progress, p.Total = next, next, 0
 	}
 	f.told, f.progress = true, done
 	if note := f.note; note != nil {
@@ -498,6 +553,7 @@ func (f *Frame) ElicitationID(key string) string {
 	if rev.Modern() || !rev.Has(protocol.FeatureElicitModes) {
 		return ""
 	}
+	key = f.keyed(key)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.asked == "" {
@@ -510,7 +566,8 @@ func (f *Frame) ElicitationID(key string) string {
 // the handler go on: its result becomes that of the task. Questions that were
 // asked before are settled by then; those that come after are put to the
 // client through the task, and block. Detaching twice, or for a client that
-// takes no tasks, does nothing.
+// takes no tasks, does nothing. A call within a call (mcp.Server.Call) is a part of
+// its request: it detaches that, or does nothing where that cannot become a task.
 //
 // (Extension io.modelcontextprotocol/tasks.)
 func (f *Frame) Detach() error {
@@ -520,7 +577,10 @@ func (f *Frame) Detach() error {
 		return nil
 	}
 	d := upcall.DetacherOf(f.ctx)
-	if d == nil {
+	switch {
+	case d == nil && f.nested() != nil:
+		return nil
+	case d == nil:
 		return ErrNotDetachable
 	}
 	known := upcall.Known{}

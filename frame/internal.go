@@ -34,16 +34,36 @@ func (internals) From(ctx context.Context) (f *Frame, ok bool) {
 // Renamed returns a Frame for the request of f in which its params have another
 // name: that by which a server knows what another one offers under a prefix.
 func (internals) Renamed(f *Frame, name string) *Frame {
-	as := *f.Request()
-	as.Params.Name = name
-	return &Frame{ctx: f.ctx, state: f.state, as: &as}
+	as := &struct {
+		asked
+		request Request
+	}{request: *f.Request()}
+	as.request.Params.Name = name
+	as.asked = asked{&as.request, f.nested()}
+	return &Frame{ctx: f.ctx, state: f.state, as: &as.asked}
 }
+
+// Nested returns the Frame of a call of a tool that the handler of f makes in place
+// of its client, and params those of the call. ctx comes from f.
+func (internals) Nested(ctx context.Context, f *Frame, params protocol.Params) (*Frame, error) {
+	return newNested(ctx, f, params)
+}
+
+// Meta returns the _meta that the client has sent.
+func (internals) Meta(f *Frame) protocol.Meta { return f.request.Params.Meta }
+
+// Server returns who serves the request; nil if nobody is known.
+func (internals) Server(f *Frame) upcall.Server { return f.server }
+
+// Keyed returns the key by which the request has what the handler of f calls key.
+func (internals) Keyed(f *Frame, key string) string { return f.keyed(key) }
 
 // AtEnd makes fn be called once when the answer to the request of f has been made, with
 // the error if it is one. The goroutine of the request calls AtEnd and fn.
 func (internals) AtEnd(f *Frame, fn func(err error)) {
-	before := f.atEnd
-	f.atEnd = func(err error) {
+	at := f.endOf()
+	before := *at
+	*at = func(err error) {
 		if before != nil {
 			before(err)
 		}
@@ -53,8 +73,9 @@ func (internals) AtEnd(f *Frame, fn func(err error)) {
 
 // TakeEnd returns what AtEnd was given, for the caller to call; nil if there is nothing.
 func (internals) TakeEnd(f *Frame) func(err error) {
-	end := f.atEnd
-	f.atEnd = nil
+	at := f.endOf()
+	end := *at
+	*at = nil
 	return end
 }
 

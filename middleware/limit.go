@@ -14,12 +14,13 @@ import (
 // together; less than 1 counts as 1. Those beyond that wait for as long as wait
 // and are then refused; 0 refuses them at once. Only requests that run handlers
 // count: the handshake, lists and subscriptions do not. A handler that waits for
-// its client's answer, in legacy revisions, keeps its place.
+// its client's answer, in legacy revisions, keeps its place. A call that a handler makes
+// with mcp.Server.Call runs in the place of that.
 func ConcurrencyLimit(limit int, wait time.Duration) mcp.Middleware {
 	places := make(chan struct{}, max(1, limit))
 	return func(next mcp.Handler) mcp.Handler {
 		return func(f *mcp.Frame) (protocol.Result, error) {
-			if !runsHandler(f) {
+			if !runsHandler(f) || f.Outer() != nil {
 				return next(f)
 			}
 			if err := enter(f, places, wait); err != nil {

@@ -99,6 +99,17 @@ type Entry struct {
 	Completers map[string]func(f *frame.Frame, value string, arguments map[string]string) (protocol.Completion, error)
 
 	from string // the mounts that it came by; "" is the server itself
+	copy *Entry // what it is a copy of, in the catalog that was mounted; nil if it is none
+}
+
+// copies reports whether e is original, or a copy of it over any number of mounts.
+func (e *Entry) copies(original *Entry) bool {
+	for ; e != nil; e = e.copy {
+		if e == original {
+			return true
+		}
+	}
+	return false
 }
 
 // IsView reports whether the component is a view, which hosts can show.

@@ -207,7 +207,7 @@ func (m *mount) graft(e *Entry) *Entry {
 		renamed.Name, known = m.prefix+d.Name, d.Name
 		mounted.Definition = &renamed
 	}
-	mounted.from += m.name
+	mounted.from, mounted.copy = e.from+m.name, e
 	as := func(f *frame.Frame) *frame.Frame {
 		if m.prefix == "" || known == "" {
 			return f

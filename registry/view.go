@@ -170,6 +170,55 @@ func (v viewInternals) Offered(kind Kind) (kept []*Entry) {
 	return kept
 }
 
+// Through is Offered for what comes from a catalog that is mounted under prefix, over
+// any number of others, with the names that it has there, and for what the session has
+// of its own.
+func (v viewInternals) Through(from *Catalog, kind Kind, prefix string) (kept []*Entry) {
+	offered := func(e, as *Entry) {
+		if v.shows(as) && v.f.HasScope(as.Scopes...) {
+			kept = append(kept, e)
+		}
+	}
+	for _, e := range from.list(kind).entries {
+		if as, ok := v.find(kind, under(kind, prefix, e.Key())); ok && as.copies(e) {
+			offered(e, as)
+		}
+	}
+	if v.own != nil {
+		for _, e := range v.own.list(kind).entries {
+			if _, shadowed := from.get(kind, e.Key()); !shadowed {
+				offered(e, e)
+			}
+		}
+	}
+	return sorted(kept)
+}
+
+// NameOf returns the name of what Through calls key. ok is false if that is the name of
+// something else. Whether the client may see it is not asked.
+func (v viewInternals) NameOf(from *Catalog, kind Kind, key, prefix string) (name string, ok bool) {
+	name = under(kind, prefix, key)
+	as, found := v.find(kind, name)
+	if e, known := from.get(kind, key); known && found && as.copies(e) {
+		return name, true
+	}
+	if v.own != nil {
+		if _, own := v.own.get(kind, key); own {
+			return key, true
+		}
+	}
+	return name, !found
+}
+
+// under returns the key of what is mounted under prefix: resources and templates keep
+// their URIs.
+func under(kind Kind, prefix, key string) string {
+	if kind == KindTool || kind == KindPrompt {
+		return prefix + key
+	}
+	return key
+}
+
 // Skills is Page for skills.
 func (v viewInternals) Skills(cursor []byte) (protocol.RawResult, error) {
 	return v.Page(kindSkill, cursor)

@@ -130,7 +130,12 @@ func (t *server) open(f *mcp.Frame) (context.Context, error) {
 // What stands in _meta comes before the span that the program has put around the
 // message, as otelhttp does, since one HTTP request is not one message; and that
 // comes before the headers. Baggage comes with the trace or not at all.
+//
+// A call that a handler makes (mcp.Server.Call) is below the span of that.
 func (t *server) origin(f *mcp.Frame) (context.Context, trace.SpanContext) {
+	if f.Outer() != nil {
+		return f, trace.SpanContext{}
+	}
 	around := trace.SpanContextFromContext(f)
 	said := fromMeta(f.Request().Params.Meta.Raw, t.fields)
 	if said == nil && !around.IsValid() && (f.Transport() == frame.HTTP || f.Transport() == frame.SSE) {

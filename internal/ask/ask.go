@@ -21,7 +21,8 @@ func Once[T any](f *frame.Frame, key string, fn func() (T, error)) (value T, err
 	if asker == nil {
 		return fn()
 	}
-	raw, ok, err := asker.Recall(key)
+	kept := frame.Internal(call.Private{}).Keyed(f, key)
+	raw, ok, err := asker.Recall(kept)
 	if err != nil {
 		return value, err
 	}
@@ -37,7 +38,7 @@ func Once[T any](f *frame.Frame, key string, fn func() (T, error)) (value T, err
 	if raw, err = json.Marshal(value); err != nil {
 		return value, fmt.Errorf("mcp: what Once got for %q does not encode: %w", key, err)
 	}
-	if err := frame.Internal(call.Private{}).Keep(f, key, raw); err != nil {
+	if err := frame.Internal(call.Private{}).Keep(f, kept, raw); err != nil {
 		var none T
 		return none, fmt.Errorf("mcp: what Once got for %q could not be kept: %w", key, err)
 	}

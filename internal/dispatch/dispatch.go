@@ -147,6 +147,38 @@ func (d *Dispatcher) runVia(f *frame.Frame, h frame.Handler) (protocol.Result, e
 	return d.via()(f.WithContext(context.WithValue(f, innerKey{}, h)))
 }
 
+// Within serves a call that a handler makes in place of its client, with all that is
+// around a request: observers, middleware, the table. The error is the one that a client
+// would get, or wire.ErrInputRequired.
+func (d *Dispatcher) Within(f *frame.Frame) (result protocol.Result, err error) {
+	if len(d.config.Observers) == 0 {
+		result, err = d.runWithin(f)
+		return result, d.within(d.faultOf(f, err), err)
+	}
+	w := d.watch(f)
+	defer w.end()
+	if err = w.begin(); err == nil {
+		result, err = d.runWithin(w.f)
+	}
+	fault := d.faultOf(w.f, err)
+	w.decide(result, fault, err)
+	return result, d.within(fault, err)
+}
+
+// runWithin is Within without observers.
+func (d *Dispatcher) runWithin(f *frame.Frame) (result protocol.Result, err error) {
+	defer func() { d.ended(f, err) }()
+	return d.Guard(f, d.chain)
+}
+
+// within returns the error of a call within a handler, for which fault would be sent.
+func (d *Dispatcher) within(fault *protocol.Error, err error) error {
+	if err == nil || errors.Is(err, wire.ErrInputRequired) {
+		return err
+	}
+	return fault
+}
+
 // inner is the innermost Handler of Via: it calls the Handler in the context.
 // That is missing if a middleware passes on a Frame that it has made from
 // another context.
