@@ -81,7 +81,7 @@ func init() {
 	tell("called on the goroutine of net/http, which answers for its handlers", "auth.Resource.Bearer(next)", "auth.Resource.Metadata(next)",
 		"authtest.Options.Client", "authtest.Server.Middleware(next)", "websocket.Server")
 	tell("called on the goroutine of who calls the function; in a handler that is in the guard of the call",
-		"frame.Frame.AssignNew(fn)", "frame.Key.GetOrSet(fn)", "frame.Key.Update(fn)",
+		"mcp.Page(key)", "frame.Frame.AssignNew(fn)", "frame.Key.GetOrSet(fn)", "frame.Key.Update(fn)",
 		"client.Options.Around", "pool.Pool.Do(fn)", "protocol.DecodeLines(r)", "session.Manager.Each(fn)", "protocol.CallToolResult.AppendStructured",
 		"transporttest.Run(open)", "transporttest.Link.HalfClose")
 	tell("os/exec copies to it on a goroutine of its own that nobody else can guard; the default, and an *os.File, are copied by nobody",

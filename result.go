@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"reflect"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
@@ -158,4 +159,67 @@ func (r *Result) build() (protocol.Result, error) {
 		out.AppendStructured = func(dst []byte) ([]byte, error) { return append(dst, text...), nil }
 	}
 	return out, nil
+}
+
+// Paged is a page of a list, as [Page] makes it: the result of a tool. The zero value is
+// the end of a list.
+type Paged[T any] struct {
+	Items []T    `json:"items"`
+	Next  string `json:"next_cursor,omitempty" jsonschema_description:"call again with this as cursor for what follows; absent at the end"`
+}
+
+// defaultPage is how many bytes a page has, if nothing else is said. At 2.5 bytes a token
+// that stays below 10,000 tokens, at which hosts warn.
+const defaultPage = 24_000
+
+// Page collects items until their JSON takes limit bytes; 0 or less means 24,000. key
+// returns the cursor after which the next page begins, such as a name by which the list
+// is sorted. An item that is larger than the limit is a page of its own.
+//
+//	type PodsIn struct {
+//		Namespace string `json:"namespace"`
+//		Cursor    string `json:"cursor,omitempty" jsonschema_description:"next_cursor of the page before"`
+//	}
+//	func pods(f *mcp.Frame, in PodsIn) (mcp.Paged[Pod], error) {
+//		after := cluster.Pods(f, in.Namespace, in.Cursor) // sorted by name
+//		return mcp.Page(after, func(p Pod) string { return p.Name }, 0)
+//	}
+//
+// Page reads one item more than there is room for, and stops items then. The cursor goes
+// to the model and comes back as it is: it is input like any other, and the func checks
+// rights with each call. An error of items is Page's: a page is never shorter for it. An
+// item without key, or with that of the one before, is an error, as a page that ends
+// there would lose one.
+func Page[T any](items iter.Seq2[T, error], key func(T) string, limit int) (Paged[T], error) {
+	if items == nil || key == nil {
+		return Paged[T]{}, errors.New("mcp: Page: items or key is nil")
+	}
+	if limit <= 0 {
+		limit = defaultPage
+	}
+	page, size, last, n := Paged[T]{Items: []T{}}, len("[]"), "", 0
+	var text []byte
+	for item, err := range items {
+		if err != nil {
+			return Paged[T]{}, err
+		}
+		n++
+		at := key(item)
+		switch {
+		case at == "":
+			return Paged[T]{}, fmt.Errorf("mcp: Page: item %d has no key, after which the next page could begin", n)
+		case at == last:
+			return Paged[T]{}, fmt.Errorf("mcp: Page: items %d and %d have the key %q, and a page that ends between them would lose one", n-1, n, at)
+		}
+		if text, err = jsonx.Append(text[:0], item); err != nil {
+			return Paged[T]{}, fmt.Errorf("mcp: Page: item %d: %w", n, err)
+		}
+		size += len(text) + len(",")
+		if len(page.Items) > 0 && size-len(",") > limit {
+			page.Next = last
+			break
+		}
+		page.Items, last = append(page.Items, item), at
+	}
+	return page, nil
 }

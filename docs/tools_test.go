@@ -50,37 +50,6 @@ func notesServer() *mcp.Server {
 	return s
 }
 
-type ReportIn struct {
-	Week string `json:"week"`
-}
-
-func report(s *mcp.Server) mcp.Component {
-	return mcp.Tool("weekly_report", func(f *mcp.Frame, in ReportIn) (protocol.Result, error) {
-		// Once, as in 2026-07-28 the handler runs again for each answer of the user.
-		_, err := mcp.Once(f, "refresh", func() (struct{}, error) {
-			_, err := s.Call(f, "refresh_index", nil)
-			return struct{}{}, err
-		})
-		if err != nil {
-			return nil, err
-		}
-		return s.Call(f, "search_notes", SearchIn{Query: in.Week, Limit: 10})
-	})
-}
-
-// The report is the result of the search, after one refresh.
-func TestReport(t *testing.T) {
-	mcptest.Each(t, notesServer, func(t *testing.T, c *mcptest.Client) {
-		s := notesServer()
-		refreshed := 0
-		s.MustAdd(report(s), mcp.Tool("refresh_index", func(*mcp.Frame, struct{}) (string, error) { refreshed++; return "done", nil }))
-		result := mcptest.New(t, s, mcptest.Revision(c.Revision())).Call("weekly_report", ReportIn{Week: notes[0].Text})
-		if direct := c.Call("search_notes", SearchIn{Query: notes[0].Text, Limit: 10}); refreshed != 1 || result.Text() != direct.Text() {
-			t.Errorf("refreshed %d times, got %s, want %s", refreshed, result.Text(), direct.Text())
-		}
-	})
-}
-
 type Stats struct {
 	Mean float64 `json:"mean"`
 }

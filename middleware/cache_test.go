@@ -212,7 +212,7 @@ func TestCacheWithSizeLimit(t *testing.T) {
 	s, runs := counted(middleware.CacheOptions{}, middleware.ResultSizeLimit(5000))
 	c := mcptest.New(t, s, mcptest.Trace(spectest.New(t).Hear))
 	for range 2 {
-		if got := string(c.Request("tools/call", map[string]any{"name": "large"})); !strings.Contains(got, "over the limit of 5000") {
+		if got := string(c.Request("tools/call", map[string]any{"name": "large"})); !strings.Contains(got, "bytes; ask for less, with a filter or a limit]") {
 			t.Errorf("got %.100s", got)
 		}
 	}

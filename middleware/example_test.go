@@ -92,12 +92,12 @@ func ExampleConcurrencyLimit() {
 }
 
 func ExampleResultSizeLimit() {
-	s := forecasts(func(*mcp.Frame, city) (string, error) { return strings.Repeat("rain ", 1000), nil })
-	s.Use(middleware.ResultSizeLimit(2048))
+	s := forecasts(func(*mcp.Frame, city) (string, error) { return strings.Repeat("rain\n", 40), nil })
+	s.Use(middleware.ResultSizeLimit(256))
 
 	ask(s)
 	// Output:
-	// "result":{"resultType":"complete","content":[{"type":"text","text":"The result has 5147 bytes, over the limit of 2048. Ask for less."}],"isError":true
+	// "result":{"resultType":"complete","content":[{"type":"text","text":"rain\nrain\nrain\nrain\nrain\nrain\nrain\n[cut: 34 of 200 bytes; ask for less, with a filter or a limit]"}]
 }
 
 // The tool runs once; the second call gets what the first one got.

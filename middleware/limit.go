@@ -1,9 +1,14 @@
 package middleware
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/internal/wire"
@@ -56,11 +61,16 @@ func enter(f *mcp.Frame, places chan struct{}, wait time.Duration) error {
 	}
 }
 
-// ResultSizeLimit refuses results of handlers that take more than limit bytes
-// on the wire: a tool's becomes one that tells the model so, others an error. 0
-// or less is no limit. The result is encoded before it is measured: this guards
-// clients, and the model's context, not the server's memory. Results of tasks
-// are not measured.
+// ResultSizeLimit bounds the results of handlers to limit bytes on the wire. Text of a
+// tool is cut at the end of a line, or of a character, and says so:
+//
+//	[cut: 40,000 of 1,203,551 bytes; ask for less, with a filter or a limit]
+//
+// Structured content would not match its schema any more, and media could not be read:
+// such a result of a tool becomes one that tells the model its size, and results of
+// others become an error. mcp.Page makes results that fit. 0 or less is no limit. The
+// result is encoded before it is measured: this guards clients, and the model's context,
+// not the server's memory. Results of tasks are not measured.
 func ResultSizeLimit(limit int) mcp.Middleware {
 	return func(next mcp.Handler) mcp.Handler {
 		if limit <= 0 {
@@ -94,11 +104,143 @@ func (r *sized) Append(dst []byte, to wire.To) ([]byte, error) {
 		return grown, err
 	}
 	text := fmt.Sprintf("The result has %d bytes, over the limit of %d. Ask for less.", len(grown)-start, r.limit)
-	if r.method == protocol.MethodToolsCall {
-		return wire.AppendResult(dst[:start], failed(text), to)
+	if r.method != protocol.MethodToolsCall {
+		return nil, protocol.Errorf(protocol.CodeInternal, "%s", text)
 	}
-	return nil, protocol.Errorf(protocol.CodeInternal, "%s", text)
+	if short, ok := shortened(grown[start:], r.limit); ok {
+		return append(dst[:start], short...), nil
+	}
+	return wire.AppendResult(dst[:start], failed(text), to)
 }
 
 // Unwrap implements wire.Wrapper.
 func (r *sized) Unwrap() protocol.Result { return r.Result }
+
+// shownResult is the JSON of a tool's result.
+type shownResult struct {
+	ResultType json.RawMessage   `json:"resultType,omitempty"`
+	Structured json.RawMessage   `json:"structuredContent,omitempty"`
+	Content    []json.RawMessage `json:"content"`
+	IsError    bool              `json:"isError,omitempty"`
+	Meta       json.RawMessage   `json:"_meta,omitempty"`
+}
+
+// shownText is an item of content, as far as it is of interest; Text is nil in one that
+// is no text.
+type shownText struct {
+	Type        string          `json:"type"`
+	Text        *string         `json:"text"`
+	Annotations json.RawMessage `json:"annotations,omitempty"`
+	Meta        json.RawMessage `json:"_meta,omitempty"`
+}
+
+// shortened returns the encoded result of a tool within limit bytes, with less text: that
+// of the first items stays. ok is false if there is no text that could go.
+func shortened(encoded []byte, limit int) (short []byte, ok bool) {
+	var r shownResult
+	d := json.NewDecoder(bytes.NewReader(encoded))
+	d.DisallowUnknownFields()
+	if d.Decode(&r) != nil || r.Structured != nil {
+		return nil, false
+	}
+	items, whole := make([]shownText, len(r.Content)), 0
+	others := shownResult{ResultType: r.ResultType, Content: []json.RawMessage{}, IsError: r.IsError, Meta: r.Meta}
+	for i, raw := range r.Content {
+		if json.Unmarshal(raw, &items[i]) != nil {
+			return nil, false
+		}
+		if items[i].Type == "text" && items[i].Text != nil {
+			whole += len(*items[i].Text)
+			continue
+		}
+		items[i].Text = nil
+		others.Content = append(others.Content, raw)
+	}
+	left := limit - len(plainJSON(others))
+	shown, content, full := 0, r.Content[:0], false
+	for i, raw := range r.Content {
+		item := &items[i]
+		switch mark := cutMark(whole, whole); {
+		case item.Text == nil:
+			content = append(content, raw)
+		case full:
+		case len(raw)+1+len(mark)+len(`{"type":"text","text":""},`) <= left:
+			content = append(content, raw)
+			shown += len(*item.Text)
+			left -= len(raw) + 1
+		default:
+			full = true
+			room := left - 2 - len(mark) - (len(raw) - escapedLen(*item.Text))
+			if room < 0 {
+				return nil, false
+			}
+			kept := fitting(*item.Text, room)
+			kept += cutMark(shown+len(kept), whole)
+			item.Text = &kept
+			content = append(content, plainJSON(item))
+		}
+	}
+	r.Content = content
+	short = plainJSON(r)
+	return short, full && len(short) <= limit
+}
+
+// cutMark returns the line that says how much of a text is there.
+func cutMark(shown, whole int) string {
+	return fmt.Sprintf("\n[cut: %s of %s bytes; ask for less, with a filter or a limit]", grouped(shown), grouped(whole))
+}
+
+// grouped returns a number with commas, as in 1,203,551.
+func grouped(n int) string {
+	text := strconv.Itoa(n)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
+}
+
+// plainJSON encodes without the escapes that HTML needs. What it is given encodes.
+func plainJSON(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// fitting returns the beginning of a text whose JSON has room bytes at most. It ends with
+// a line, unless that would be less than half.
+func fitting(text string, room int) string {
+	end := len(text)
+	for i, r := range text {
+		if room -= escaped(r, text[i:]); room < 0 {
+			end = i
+			break
+		}
+	}
+	if line := strings.LastIndexByte(text[:end], '\n'); end < len(text) && line >= end/2 {
+		end = line
+	}
+	return text[:end]
+}
+
+// escapedLen returns the length of a text in JSON, without its quotes.
+func escapedLen(text string) (n int) {
+	for i, r := range text {
+		n += escaped(r, text[i:])
+	}
+	return n
+}
+
+// escaped returns the length of r in JSON; rest begins with it.
+func escaped(r rune, rest string) int {
+	switch {
+	case r == '"' || r == '\\' || r == '\n' || r == '\r' || r == '\t' || r == '\b' || r == '\f':
+		return 2
+	case r < ' ' || r == '\u2028' || r == '\u2029':
+		return 6
+	case r == utf8.RuneError && !strings.HasPrefix(rest, "\ufffd"): // not UTF-8
+		return 6
+	}
+	return utf8.RuneLen(r)
+}

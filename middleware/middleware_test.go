@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -225,19 +226,67 @@ func TestResultSizeLimitOff(t *testing.T) {
 
 func TestResultSizeLimit(t *testing.T) {
 	long := textResult(strings.Repeat("x", 100))
+	several := &protocol.CallToolResult{IsError: true, Meta: map[string]any{"k": 1}, Content: []protocol.Content{
+		protocol.TextContent{Text: "first"}, protocol.ImageContent{Data: []byte("png"), MIMEType: "image/png"},
+		protocol.TextContent{Text: strings.Repeat("é\n", 200)}, protocol.TextContent{Text: "last"}, protocol.ResourceLink{URI: "a:b", Name: "c"},
+	}}
+	structured := textResult("short")
+	structured.AppendStructured = func(dst []byte) ([]byte, error) {
+		return append(dst, `{"a":"`+strings.Repeat("x", 100)+`"}`...), nil
+	}
+	picture := &protocol.CallToolResult{Content: []protocol.Content{protocol.ImageContent{Data: make([]byte, 300), MIMEType: "image/png"}, protocol.TextContent{Text: strings.Repeat("x", 300)}}}
 	for _, tt := range []struct {
 		method string
 		result protocol.Result
+		limit  int
 		want   string
 	}{
-		{"tools/call", textResult("short"), "short"},
-		{"tools/call", long, `{"content":[{"type":"text","text":"The result has 139 bytes, over the limit of 100. Ask for less."}],"isError":true}`},
-		{"prompts/get", long, `{"code":-32603,"message":"The result has 139 bytes, over the limit of 100. Ask for less."}`},
-		{"tools/list", long, "xxx"},
+		{"tools/call", textResult("short"), 100, "short"},
+		{"tools/call", long, 139, `"xxxx`},
+		{"tools/call", long, 138, `x\n[cut: 33 of 100 bytes; ask for less, with a filter or a limit]"}]}`},
+		{"tools/call", long, 100, `{"content":[{"type":"text","text":"The result has 139 bytes, over the limit of 100. Ask for less."}],"isError":true}`},
+		{"tools/call", textResult(strings.Repeat("line\n", 400)), 1000, `line\nline\n[cut: 739 of 2,000 bytes; ask for less, with a filter or a limit]"}]}`},
+		{"tools/call", textResult(strings.Repeat("x", 1_203_551)), 40_000, `x\n[cut: 39,883 of 1,203,551 bytes; ask for less, with a filter or a limit]"}]}`},
+		{"tools/call", several, 400, `bytes; ask for less, with a filter or a limit]"},{"type":"resource_link","uri":"a:b","name":"c"}],"isError":true,"_meta":{"k":1}}`},
+		{"tools/call", several, 400, `{"content":[{"type":"text","text":"first"},{"type":"image","data":"cG5n","mimeType":"image/png"},{"type":"text","text":"é\né`},
+		{"tools/call", structured, 150, "over the limit of 150. Ask for less."},
+		{"tools/call", picture, 400, "over the limit of 400. Ask for less."},
+		{"prompts/get", long, 100, `{"code":-32603,"message":"The result has 139 bytes, over the limit of 100. Ask for less."}`},
+		{"tools/list", long, 100, "xxx"},
 	} {
-		r, err := middleware.ResultSizeLimit(100)(answer(tt.result, nil))(request(context.Background(), tt.method, "x", ""))
-		if got := show(t, r, err); !strings.Contains(got, tt.want) {
+		r, err := middleware.ResultSizeLimit(tt.limit)(answer(tt.result, nil))(request(context.Background(), tt.method, "x", ""))
+		got := show(t, r, err)
+		if !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %s, want %s", tt.method, got, tt.want)
+		}
+		if tt.method == "tools/call" && len(got) > max(tt.limit, 120) {
+			t.Errorf("%d bytes, over the limit of %d", len(got), tt.limit)
+		}
+	}
+}
+
+// Whatever a text has in it, what is left of it is a beginning, within the limit.
+func TestResultSizeLimitOfAnyText(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	parts := []string{"x", "é", "\n", "\"", "\\", "<", "&", "\u2028", "\x00", "\b", "\x7f", "\xff", "\ufffd", "😀", strings.Repeat("word ", 30)}
+	for range 2000 {
+		var text strings.Builder
+		for range 1 + random.IntN(60) {
+			text.WriteString(parts[random.IntN(len(parts))])
+		}
+		limit := 130 + random.IntN(600)
+		r, err := middleware.ResultSizeLimit(limit)(answer(textResult(text.String()), nil))(request(context.Background(), "tools/call", "x", ""))
+		got := show(t, r, err)
+		var result struct {
+			Content []struct{ Text string }
+			IsError bool
+		}
+		if err := json.Unmarshal([]byte(got), &result); err != nil || len(got) > limit {
+			t.Fatalf("%d bytes of %d: %s, %v", len(got), limit, got, err)
+		}
+		shown, mark, cut := strings.Cut(result.Content[0].Text, "\n[cut: ")
+		if whole := strings.ToValidUTF8(text.String(), "\ufffd"); !result.IsError && (!strings.HasPrefix(strings.ReplaceAll(whole, "\ufffd", ""), strings.ReplaceAll(shown, "\ufffd", "")) || cut && !strings.HasSuffix(mark, " a limit]")) {
+			t.Fatalf("%q is no beginning of %q", shown, whole)
 		}
 	}
 }
