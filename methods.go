@@ -132,10 +132,10 @@ func (s *Server) offers(f *Frame, kind Kind) []*registry.Entry {
 
 // Call calls a tool in place of the client of f, as tools/call of that client would:
 // through observers and middleware, with the filter, scopes, checks, time limit and
-// questions of the tool. f is the Frame of a handler of s, or of a server that s is
-// mounted into or that is mounted into s, and of no other: in a server that is mounted,
-// tool is the name that s has, and all that is around the tool in the outermost server
-// counts. The handlers of the call find f with Frame.Outer.
+// questions of the tool. f is the Frame of a handler of s, or of a server that is mounted
+// into s, and of no other. In a server that is mounted itself, tool is the name that s
+// has, and all that is around the tool in the outermost server counts. The handlers of
+// the call find f with Frame.Outer.
 //
 // args encodes to a JSON object, as the value that a tool returns does; nil is {}. A
 // result that is marked as a failure comes with an error that has its text. An error
