@@ -204,7 +204,7 @@ func plainJSON(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(v)
+	_ = e.Encode(v) // what was decoded encodes, and a buffer takes it
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
