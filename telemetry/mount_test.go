@@ -65,3 +65,23 @@ func TestOthers(t *testing.T) {
 		t.Errorf("the span has %v", got.Attributes())
 	}
 }
+
+// TestWithin: a call that a handler makes in place of its client has a span below that of
+// the handler, whatever trace the client names.
+func TestWithin(t *testing.T) {
+	told := newCollector()
+	s := told.watch(t, calc(nil), nil)
+	s.MustAdd(mcp.Tool("outer", func(f *mcp.Frame, _ struct{}) (protocol.Result, error) {
+		return s.Call(f, "add", map[string]int{"a": 1, "b": 2})
+	}))
+	const traceID = "4bf92f3577b34da6a3ce929d0e0e4736"
+	for _, rev := range protocol.Revisions() {
+		c := mcptest.New(t, s, mcptest.Revision(rev))
+		told.spans.Reset()
+		c.Request(protocol.MethodToolsCall, map[string]any{"name": "outer", "_meta": map[string]any{"traceparent": "00-" + traceID + "-00f067aa0ba902b7-01"}})
+		outer, inner := told.named("tools/call outer"), told.named("tools/call add")
+		if len(outer) != 1 || len(inner) != 1 || inner[0].Parent().SpanID() != outer[0].SpanContext().SpanID() || outer[0].Parent().TraceID().String() != traceID {
+			t.Errorf("%v: the spans are\n%s", rev, told.tree())
+		}
+	}
+}
