@@ -114,7 +114,7 @@ func newServer() *mcp.Server {
 			B int `json:"b,omitempty"`
 		}) (int, error) {
 			return in.A + in.B, nil
-		}),
+		}, mcp.Doc("Adds two numbers.")),
 		mcp.Tool("delete", func(f *mcp.Frame, in struct {
 			Note int `json:"note"`
 		}) (string, error) {
@@ -123,7 +123,7 @@ func newServer() *mcp.Server {
 				return "kept", nil
 			}
 			return "deleted", err
-		}),
+		}, mcp.Doc("Deletes a note.")),
 	)
 	return s
 }

@@ -28,7 +28,7 @@ func Frame(t testing.TB, options ...Option) *mcp.Frame {
 		frames <- f
 		<-ended
 		return struct{}{}, nil
-	}))
+	}, mcp.Doc("Hands its Frame to the test.")))
 	c := New(t, server, append([]Option{Revision(protocol.LatestLegacy)}, options...)...)
 	done := make(chan error, 1)
 	go func() {

@@ -68,6 +68,7 @@ var examples = map[string][]string{
 	"resources": {workbench, workbench + " --templates"},
 	"read":      {workbench + " notes://all", workbench + " notes://all --out notes.json"},
 	"lock":      {workbench, workbench + " --check"},
+	"lint":      {workbench, workbench + " --notes --as workbench"},
 	"skills":    {`"go run ./examples/skills"`},
 	"skill":     {`"go run ./examples/skills" skill://release-notes/SKILL.md`, `"go run ./examples/skills" skill://release-notes/SKILL.md --file templates/notes.md`},
 	"complete":  {workbench + " summarize_notes style", workbench + " summarize_notes style p"},

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/talaria-go/mcp/internal/hostrules"
 	"github.com/talaria-go/mcp/internal/toollock"
 )
 
@@ -46,5 +47,38 @@ func (c *Client) Golden(file string) {
 	}
 	if lines != nil {
 		c.t.Errorf("mcptest: the tools are not what %s has:\n%s\n%s=1 go test accepts it", file, strings.Join(lines, "\n"), updateVariable)
+	}
+}
+
+// Lint checks the definitions of the tools that this client is shown, and the
+// instructions of the server, against what hosts and model providers accept; see
+// docs/hosts.md. It fails the test once, with everything that some of them refuse,
+// drop or change. What costs tokens or confirmations only goes to the log of the test.
+//
+// allow accepts findings: of a rule, as in "ref", or of a rule and a tool, as in
+// "name:weather.now". A rule that does not exist ends the test.
+//
+// A client is shown what its identity and its revision get; see [As] and [Revision].
+func (c *Client) Lint(allow ...string) {
+	c.t.Helper()
+	allowed, err := hostrules.Allow(allow)
+	if err != nil {
+		c.t.Fatalf("mcptest: Lint: %v", err)
+	}
+	var fails, notes []string
+	for _, f := range append(hostrules.Check("", c.Tools()), hostrules.Instructions(c.Server.Instructions)...) {
+		switch {
+		case allowed.Has(f):
+		case f.Rule.Fails:
+			fails = append(fails, f.Line())
+		default:
+			notes = append(notes, f.Line())
+		}
+	}
+	if notes != nil {
+		c.t.Logf("mcptest: notes on the tools:\n%s", strings.Join(notes, "\n"))
+	}
+	if fails != nil {
+		c.t.Errorf("mcptest: some hosts do not accept the tools; Lint takes rules to allow:\n%s", strings.Join(fails, "\n"))
 	}
 }
