@@ -50,8 +50,10 @@ func pausesValue() pauses {
 		Inner: innerWait{5 * time.Millisecond}, innerWaits: innerWaits{[]innerWait{{1500 * time.Millisecond}, {}}}}
 }
 
-func pausesServer(*testing.T) *mcp.Server {
-	s := bare(mcp.Options{})
+func pausesServer(*testing.T) *mcp.Server { return pausesServerOf(mcp.Options{}) }
+
+func pausesServerOf(opts mcp.Options) *mcp.Server {
+	s := bare(opts)
 	s.MustAdd(
 		mcp.Tool("echo", func(_ *mcp.Frame, in pauses) (pauses, error) { return in, nil }),
 		mcp.Tool("built", func(_ *mcp.Frame, in pauses) (*mcp.Result, error) { return mcp.NewResult().Structured(in), nil }),
@@ -116,10 +118,10 @@ func TestDurationsBothWays(t *testing.T) {
 	})
 }
 
-// The output schema admits what is written, and is the input schema but for
+// The output schema admits what is written, and is the exact input schema but for
 // what results alone can be.
 func TestDurationSchemas(t *testing.T) {
-	c := mcptest.New(t, pausesServer(t))
+	c := mcptest.New(t, pausesServerOf(mcp.Options{ExactSchemas: true}))
 	for _, tool := range c.Tools() {
 		if tool.Name != "echo" {
 			continue

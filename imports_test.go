@@ -121,6 +121,7 @@ var importGraph = map[string][]string{
 	"conformance/server":           {"internal/undertest", "internal/everything"},
 	"conformance/roundrobin":       {"internal/undertest"},
 	"scale/redis/example":          {"", "scale/redis"},
+	"internal/zoo":                 {"schema", "schema/civil"},
 	"internal/trial":               {"", "frame", "protocol"},
 	"scale/redis/cmd/replica":      {"internal/undertest", "internal/everything", "internal/trial", "", "scale/redis"},
 	"internal/alone":               {"internal/needs"},

@@ -28,6 +28,10 @@ type Options struct {
 	Revisions []protocol.Revision
 	// Schema shapes the schemas and checks of tools; nil means the defaults.
 	Schema *schema.Options
+	// ExactSchemas sends every rule of a tool's arguments as a keyword of JSON Schema. By
+	// default, what some host rejects is left out there and said in descriptions. The
+	// check of a call is the same in both cases.
+	ExactSchemas bool
 	// Logger takes what the server has to say of itself: panics and faults of
 	// handlers as errors, those of notification handlers as warnings, each request at
 	// debug level with method, name,

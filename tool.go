@@ -182,7 +182,7 @@ func (t *tool) compile(c *compiler) error {
 		faults = append(faults, "Timeout does not go with AsTask; limit the task with TaskOptions.TTL")
 	}
 	faults.note(checkName(t.name))
-	input, inputJSON, err := t.compileInput(c)
+	input, def, err := t.compileInput(c)
 	faults.note(err)
 	output, err := t.compileOutput(c)
 	faults.note(err)
@@ -204,18 +204,13 @@ func (t *tool) compile(c *compiler) error {
 	}
 	definition := &protocol.Tool{
 		Name: t.name, Title: set.title, Description: set.doc, Icons: set.icons,
-		InputSchema: inputJSON, OutputSchema: output.schema, Annotations: set.hints, Meta: meta,
+		InputSchema: def.sent, OutputSchema: output.schema, Annotations: set.hints, Meta: meta,
 	}
 	t.noteHosts(c, definition)
 	e := set.entry(definition)
 	e.Task, e.View = set.task != nil, set.ui.View
-	if input.plan != nil {
-		known := input.plan.Internal(call.Private{})
-		for _, h := range known.Headers {
-			e.Headers = append(e.Headers, facts.Header{Name: h.Name, Path: h.Path})
-		}
-	}
-	e.Serve = t.caller(c, input, output, schemaDigest(sha256.Sum256(slices.Concat(inputJSON, []byte{0}, output.schema))))
+	e.Headers = def.headers
+	e.Serve = t.caller(c, input, output, schemaDigest(sha256.Sum256(slices.Concat(def.exact, []byte{0}, output.schema))))
 	c.entries = append(c.entries, e)
 	return nil
 }
@@ -331,24 +326,31 @@ type input struct {
 	fit  *raw.Fitter
 }
 
-// compileInput returns what decodes the arguments, and their schema for the
-// definition of the tool. The root of a user's schema must say that it is of an
+// toolArguments is what a tool says of its arguments: the schema that clients receive,
+// the one that is checked, and the arguments that are mirrored into headers.
+type toolArguments struct {
+	sent, exact json.RawMessage
+	headers     []facts.Header
+}
+
+// compileInput returns what decodes the arguments, and what the tool says of them.
+// The root of a user's schema must say that it is of an
 // object, which the specification demands of every tool.
-func (t *tool) compileInput(c *compiler) (in input, definition json.RawMessage, err error) {
+func (t *tool) compileInput(c *compiler) (in input, def toolArguments, err error) {
 	opts := c.schemaOptions()
 	opts.Strict = opts.Strict || t.settings.strict
 	if t.settings.inputSchema != nil {
 		in.raw, err = raw.Compile(t.settings.inputSchema)
 		if err != nil {
-			return in, nil, fmt.Errorf("InputSchema: %w", err)
+			return in, def, fmt.Errorf("InputSchema: %w", err)
 		}
-		definition = in.raw.JSON()
-		if kind := jsonx.Lookup(definition, []string{"type"}); string(kind) != `"object"` {
-			return in, nil, errors.New(`InputSchema: arguments are an object; put "type": "object" at its root`)
+		text := in.raw.JSON()
+		if kind := jsonx.Lookup(text, []string{"type"}); string(kind) != `"object"` {
+			return in, def, errors.New(`InputSchema: arguments are an object; put "type": "object" at its root`)
 		}
-		if jsonx.Lookup(definition, []string{"properties"}) == nil { // some model providers refuse arguments without it
-			end := len(definition) - 1
-			definition = slices.Concat(definition[:end], []byte(`,"properties":{}}`))
+		if jsonx.Lookup(text, []string{"properties"}) == nil { // some model providers refuse arguments without it
+			end := len(text) - 1
+			text = slices.Concat(text[:end], []byte(`,"properties":{}}`))
 		}
 		if !opts.Strict {
 			var bad []schema.Issue
@@ -357,16 +359,21 @@ func (t *tool) compileInput(c *compiler) (in input, definition json.RawMessage, 
 				c.notes = append(c.notes, note{fmt.Sprintf("tool %q", t.name), fmt.Sprintf("InputSchema: %s is not filled in: it %s", is.Path, is.Message)})
 			}
 		}
-		return in, definition, nil
+		return in, toolArguments{sent: text, exact: text}, nil
 	}
 	opts.Output = false
 	if in.plan, err = schema.Compile(t.in, &opts); err != nil {
-		return in, nil, err
+		return in, def, err
 	}
 	for _, warning := range in.plan.Warnings() {
 		c.notes = append(c.notes, note{fmt.Sprintf("tool %q", t.name), warning.String()})
 	}
-	return in, in.plan.JSON(), nil
+	known := in.plan.Internal(call.Private{})
+	def = toolArguments{known.Narrow, in.plan.JSON(), known.Headers}
+	if c.server.opts.ExactSchemas {
+		def.sent = def.exact
+	}
+	return in, def, nil
 }
 
 // arguments is decode for what f calls with.

@@ -35,7 +35,7 @@ func TestArgumentsHaveProperties(t *testing.T) {
 	want := map[string]string{
 		"struct": none, "pointer": none, "empty": none,
 		"map":      `{"type":"object","properties":{},"additionalProperties":{}}`,
-		"integers": `{"type":"object","properties":{},"additionalProperties":{"type":"integer","format":"int64"}}`,
+		"integers": `{"type":"object","properties":{},"additionalProperties":{"type":"integer"}}`,
 		"own":      `{"type":"object","properties":{}}`,
 		"open":     `{"additionalProperties":{"type":"object","properties":{"a":{}}},"type":"object","properties":{}}`,
 		"full":     `{"prop\u0065rties":{"a":{}},"type":"object"}`,

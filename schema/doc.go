@@ -132,7 +132,8 @@
 // to 64 bits. Only numbers of more than 1,000 digits or with an exponent beyond
 // ±400 are compared as they are rounded.
 //
-// What 64 bits hold is said by the formats int64 and uint64 of an integer; shorter
+// What 64 bits hold is said by the formats int64 and uint64 of an integer, in
+// results by int64 alone; shorter
 // types and float32 have a minimum and a maximum. A rule with a bound outside of its type is
 // an error.
 //
@@ -173,9 +174,13 @@ package schema
 // The packages below this one know nothing of nodes: tags parses struct tags,
 // rules compiles one rule into a check and the keywords that say the same,
 // wording makes the texts of issues, lexical reads times and formats, regex
-// looks at patterns, and schemadoc handles the value of type
+// looks at patterns and respells them, and schemadoc handles the value of type
 // *jsonschema.Schema. Package raw checks documents against schemas that arrived
 // as text and shares Issue and the wording with this package.
+//
+// A second emission (narrow.go) writes the schema of arguments that hosts get,
+// with sentences for the keywords that some of them refuse. The decoder knows
+// nothing of it.
 //
 // There are no goroutines here. Shared state is the pool of decoders and a few
 // tables that are built once.

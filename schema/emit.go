@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"strconv"
@@ -23,6 +24,10 @@ import (
 type emitter struct {
 	// opts are those of the plan.
 	opts *Options
+	// narrow is set for the schema of arguments that every host takes; see narrow.go.
+	narrow bool
+	// said holds the sentences of a narrow schema that stand for keywords.
+	said map[*jsonschema.Schema][]string
 	// defs holds the definitions of recursive types, for $defs of the root. It
 	// is nil while there is none.
 	defs jsonschema.Definitions
@@ -53,6 +58,9 @@ func (e *emitter) root(n *node) *jsonschema.Schema {
 	}
 	if len(e.defs) > 0 {
 		s.Definitions = e.defs
+	}
+	if _, has := s.Extras["properties"]; !e.opts.Output && s.Type == "object" && s.Properties == nil && !has {
+		s.Properties = jsonschema.NewProperties() // some model providers refuse arguments without it
 	}
 	return s
 }
@@ -146,11 +154,11 @@ func (e *emitter) body(n *node) *jsonschema.Schema {
 		if n.quoted {
 			s.Pattern = quotedPattern(n)
 			if n.bits == 64 && n.kind != nodeFloat {
-				s.Format = integerFormat(n)
+				s.Format = e.integerFormat(n)
 			}
 			return s
 		}
-		typeBounds(s, n)
+		e.typeBounds(s, n)
 	case nodeBytes:
 		s.ContentEncoding = "base64"
 		s.Pattern = regex.Base64
@@ -189,12 +197,16 @@ func (e *emitter) body(n *node) *jsonschema.Schema {
 	return s
 }
 
-// integerFormat returns the registered format of a 64-bit integer.
-func integerFormat(n *node) string {
-	if n.kind == nodeUint {
-		return "uint64"
+// integerFormat returns the registered format of a 64-bit integer. Results do not have
+// that of an unsigned one, which validators of clients warn of.
+func (e *emitter) integerFormat(n *node) string {
+	switch {
+	case n.kind == nodeInt:
+		return "int64"
+	case e.opts.Output:
+		return ""
 	}
-	return "int64"
+	return "uint64"
 }
 
 // quotedPattern returns the pattern of a number or boolean that travels inside
@@ -221,13 +233,13 @@ func quotedPattern(n *node) string {
 // typeBounds writes what the size of a number's type allows. For 64 bits it
 // writes a format and not the 19-digit limits: those say little to a reader,
 // and slow down programs that generate text along a schema.
-func typeBounds(s *jsonschema.Schema, n *node) {
+func (e *emitter) typeBounds(s *jsonschema.Schema, n *node) {
 	low, high := n.ownEnds()
 	switch {
 	case n.kind == nodeInt && n.bits == 64 && (low == nil || high == nil) && !hasCode(n, "enum") && !hasCode(n, "const"):
 		s.Format = "int64"
 	case n.kind == nodeUint && n.bits == 64 && high == nil && !hasCode(n, "enum") && !hasCode(n, "const"):
-		s.Minimum, s.Format = "0", "uint64"
+		s.Minimum, s.Format = "0", e.integerFormat(n)
 	case n.kind == nodeFloat && n.bits == 32 && !hasCode(n, "enum") && !hasCode(n, "const"):
 		if low == nil {
 			s.Minimum = "-" + maxFloat32
@@ -269,9 +281,18 @@ func durationSchema(s *jsonschema.Schema, n *node) {
 }
 
 // object returns the schema of a struct, with its members in the order of the
-// struct. The sentences about rules among members are added to the members that
-// they are about. The methods of the type that extend the schema run last.
+// struct. The methods of the type that extend the schema run last.
 func (e *emitter) object(sh *shape) *jsonschema.Schema {
+	s := e.members(sh)
+	for _, extend := range sh.extend {
+		e.extend(s, sh.typ, extend, func(exact *emitter) *jsonschema.Schema { return exact.members(sh) })
+	}
+	return s
+}
+
+// members is object without the methods that extend the schema. The sentences about
+// rules among members are added to the members that they are about.
+func (e *emitter) members(sh *shape) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "object"}
 	if !sh.open {
 		s.AdditionalProperties = schemadoc.Clone(jsonschema.FalseSchema)
@@ -280,7 +301,11 @@ func (e *emitter) object(sh *shape) *jsonschema.Schema {
 		s.Properties = jsonschema.NewProperties()
 	}
 	if _, isField := sh.byName[sh.skip]; sh.skip != "" && !isField {
-		s.Properties.Set(sh.skip, &jsonschema.Schema{Type: "string", Const: sh.variant})
+		tag := &jsonschema.Schema{Type: "string", Const: sh.variant}
+		if e.narrow {
+			narrower{typ: tag.Type}.narrow(tag)
+		}
+		s.Properties.Set(sh.skip, tag)
 		s.Required = append(s.Required, sh.skip)
 	}
 	for i := range sh.fields {
@@ -288,6 +313,9 @@ func (e *emitter) object(sh *shape) *jsonschema.Schema {
 		p := e.node(f.node)
 		for _, sentence := range f.when {
 			p.Description = joinSentences(p.Description, sentence)
+		}
+		if e.narrow {
+			e.said[p] = append(e.said[p], f.when...)
 		}
 		if f.header != "" {
 			schemadoc.SetExtra(p, headerKeyword, f.header)
@@ -297,75 +325,117 @@ func (e *emitter) object(sh *shape) *jsonschema.Schema {
 			s.Required = append(s.Required, f.name)
 		}
 	}
-	emitConditionals(s, sh)
+	if !e.narrow { // the members have sentences of them
+		emitConditionals(s, sh)
+	}
 	for _, fn := range sh.funcs {
 		s.Description = joinSentences(s.Description, fn.describe)
-	}
-	for _, extend := range sh.extend {
-		e.extend(s, sh.typ, extend)
 	}
 	return s
 }
 
 // extend calls the JSONSchemaExtend method of t on s, inside the guard. A panic
-// is recorded in e.fails.
-func (e *emitter) extend(s *jsonschema.Schema, t reflect.Type, extend func(*jsonschema.Schema)) {
-	if err := guard(func() { extend(s) }); err != nil {
+// is recorded in e.fails. The method always gets an exact schema. To a narrow one it
+// is applied as what it changes in the exact one, which write returns.
+func (e *emitter) extend(s *jsonschema.Schema, t reflect.Type, extend func(*jsonschema.Schema), write func(exact *emitter) *jsonschema.Schema) {
+	err := guard(func() {
+		if !e.narrow {
+			extend(s)
+			return
+		}
+		exact := &emitter{opts: e.opts, names: maps.Clone(e.names), named: maps.Clone(e.named)}
+		before := write(exact)
+		after := schemadoc.Clone(before)
+		extend(after)
+		e.keep(s, before, after)
+	})
+	if err != nil {
 		e.fails = append(e.fails, fmt.Sprintf("method JSONSchemaExtend of %s panicked: %v", t, err))
 	}
 }
 
 // finish adds to the schema of a type what its position demands: the keywords
 // of the checks, null, and the description. What no keyword can express becomes
-// a sentence of the description, so that no rule comes as a surprise. For a
-// number inside a string the rules are told in words, because numeric keywords
-// do not apply to strings.
+// a sentence of the description, so that no rule comes as a surprise.
+func (e *emitter) finish(n *node, s *jsonschema.Schema) *jsonschema.Schema {
+	notes := e.limit(n, s)
+	if n.extend != nil {
+		e.extend(s, n.typ, n.extend, func(exact *emitter) *jsonschema.Schema {
+			before := exact.body(n)
+			exact.limit(n, before)
+			return before
+		})
+	}
+	switch {
+	case n.nullable && e.narrow:
+		orNull(s)
+	case n.nullable:
+		nullable(s)
+	}
+	e.annotate(n, s, notes)
+	return s
+}
+
+// limit adds the keywords of the checks to the schema of a type and returns the
+// sentences of the rules. For a number inside a string the rules are told in words,
+// because numeric keywords do not apply to strings.
 //
 // If the zero value passes without checks (orZero), the keywords go into one
 // branch of an anyOf and the zero value into the other.
-func (e *emitter) finish(n *node, s *jsonschema.Schema) *jsonschema.Schema {
-	var notes []string
+func (e *emitter) limit(n *node, s *jsonschema.Schema) (notes []string) {
 	if n.kind == nodeDuration && n.unit != 0 {
 		notes = append(notes, "In "+lexical.UnitWord(n.unit)+".")
 	}
 	if n.kind == nodeBigInt {
 		notes = append(notes, "At most "+strconv.Itoa(maxBigDigits)+" digits.")
 	}
+	say := func(sentences ...string) {
+		notes, e.said[s] = append(notes, sentences...), append(e.said[s], sentences...)
+	}
+	if e.narrow {
+		say(e.narrowType(n, s)...)
+	}
 	limits := s
 	if n.orZero {
 		limits = &jsonschema.Schema{}
 	}
 	for _, k := range n.checks {
-		if k.Emit != nil && !n.quoted {
-			k.Emit(limits)
-		} else if texts := quotedTexts(n, &k); texts != nil {
-			schemadoc.AddEnum(limits, texts)
-			continue
+		emit, texts := k.Emit, []any(nil)
+		if n.quoted {
+			texts = quotedTexts(n, &k)
+			emit = func(s *jsonschema.Schema) { schemadoc.AddEnum(s, texts) }
 		}
-		if k.Note != "" && k.Bound != nil {
+		switch {
+		case k.Emit == nil || n.quoted && texts == nil:
+		case !e.narrow:
+			emit(limits)
+		case narrowerOf(n).add(limits, emit):
+			say(sentence(n, &k))
+		}
+		switch {
+		case texts != nil:
+		case k.Note != "" && k.Bound != nil:
 			notes = append(notes, "Must be "+n.wanted(&k)+".") // both ends in one sentence
-		} else if k.Note != "" {
+		case k.Note != "":
 			notes = append(notes, k.Note)
-		} else if n.quoted {
+		case n.quoted:
 			notes = append(notes, "The value must be "+k.Want+".")
 		}
 	}
-	if n.hint != "" {
+	if n.hint != "" && e.narrow {
+		say("In the format " + n.hint + ".")
+		s.WriteOnly = s.WriteOnly || n.hint == "password" // clients hide such a value, too
+	} else if n.hint != "" {
 		addHint(s, n.hint)
 	}
-	if n.orZero && !schemadoc.IsEmpty(limits) {
-		if zero, ok := zeroJSON(n); ok {
+	if zero, ok := zeroJSON(n); ok && n.orZero && !schemadoc.IsEmpty(limits) {
+		if e.narrow {
+			narrowerOf(n).orZero(s, limits, zero)
+		} else {
 			s.AnyOf = append(s.AnyOf, &jsonschema.Schema{Const: zero}, limits)
 		}
 	}
-	if n.extend != nil {
-		e.extend(s, n.typ, n.extend)
-	}
-	if n.nullable {
-		nullable(s)
-	}
-	e.annotate(n, s, notes)
-	return s
+	return notes
 }
 
 // quotedTexts returns the values that a check lists as the texts of a node that travels

@@ -38,9 +38,6 @@ func finish(c *compiler, p *Plan) {
 	for _, f := range e.fails {
 		c.report("", f, "make it work on the schema of its type")
 	}
-	if _, has := p.schema.Extras["properties"]; !c.opts.Output && p.schema.Properties == nil && !has {
-		p.schema.Properties = jsonschema.NewProperties() // some model providers refuse arguments without it
-	}
 	p.text = schemadoc.Append(nil, p.schema)
 	if !c.opts.Output && p.schema.Type != "object" {
 		c.report("", "the schema of arguments must have type object", "")

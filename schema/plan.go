@@ -170,7 +170,13 @@ func (p *Plan) Fields() []Field { return append([]Field(nil), p.fields...) }
 // Internal returns what the other packages of this module need to know about a
 // plan and users do not. Others cannot call it.
 func (p *Plan) Internal(call.Private) facts.Plan {
-	return facts.Plan{Headers: append([]facts.Header(nil), p.headers...), Constrained: p.constrained}
+	known := facts.Plan{Headers: append([]facts.Header(nil), p.headers...), Constrained: p.constrained}
+	if !p.opts.Output {
+		e := newEmitter(p.opts)
+		e.narrow, e.said = true, map[*jsonschema.Schema][]string{}
+		known.Narrow = schemadoc.Append(nil, e.root(p.root))
+	}
+	return known
 }
 
 // decode reads data into the value at dst, which must be zero and have the

@@ -146,7 +146,8 @@ func TestFieldsAndHeaders(t *testing.T) {
 		t.Errorf("fields are\n%+v\nwant\n%+v", got, want)
 	}
 	known := facts.Plan{Headers: []facts.Header{{Name: "Region", Path: []string{"where", "region"}}, {Name: "N", Path: []string{"n"}}}, Constrained: true}
-	if got := p.Internal(call.Private{}); !reflect.DeepEqual(got, known) {
+	got := p.Internal(call.Private{})
+	if got.Narrow = nil; !reflect.DeepEqual(got, known) {
 		t.Errorf("got %+v, want %+v", got, known)
 	}
 	if got := listed(t, p.Check([]byte(`{"level":1,"where":{"region":"eu"},"n":9007199254740993}`))); !reflect.DeepEqual(got, []string{"/n maximum"}) {

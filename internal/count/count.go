@@ -88,7 +88,7 @@ func other(dir string) bool {
 // Library reports whether a package directory is a part of the library, and not
 // a program, an example or a help for tests of this project.
 func Library(dir string) bool {
-	for _, prefix := range []string{"cmd/", "conformance/", "e2e/", "examples/", "internal/spectest", "internal/undertest", "internal/everything", "internal/testserver", "internal/alone", "internal/needs", "internal/count", "internal/programs", "internal/tasks/taskstest", "internal/trial", "client/internal/linktest", "client/internal/backendtest"} {
+	for _, prefix := range []string{"cmd/", "conformance/", "e2e/", "examples/", "internal/spectest", "internal/undertest", "internal/everything", "internal/testserver", "internal/alone", "internal/needs", "internal/count", "internal/programs", "internal/tasks/taskstest", "internal/trial", "internal/zoo", "client/internal/linktest", "client/internal/backendtest"} {
 		if strings.HasPrefix(dir+"/", prefix) || dir == prefix {
 			return false
 		}

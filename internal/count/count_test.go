@@ -14,12 +14,12 @@ const (
 	maxFile        = 800    // lines
 	maxFunction    = 100    // lines
 	maxExported    = 1_060  // names that users see
-	maxLines       = 73_250 // of the library, without comments
+	maxLines       = 73_800 // of the library, without comments
 )
 
 // maxFiles limits the files of packages that grew too wide to be found one's way
 // in.
-var maxFiles = map[string]int{"": 22, "schema": 30, "client": 30}
+var maxFiles = map[string]int{"": 22, "schema": 31, "client": 30}
 
 func TestLimits(t *testing.T) {
 	c, err := Module("../..")

@@ -3,6 +3,8 @@
 // defaults.
 package facts
 
+import "encoding/json"
+
 // Plan is what a server asks of a schema.Plan besides its schema and decoder.
 type Plan struct {
 	// Headers are the arguments that clients mirror into HTTP headers, nested
@@ -11,6 +13,8 @@ type Plan struct {
 	// Constrained is set if a value of the Go type can break the schema. If not,
 	// checking what such values encode to is a waste.
 	Constrained bool
+	// Narrow is the schema of arguments that every host takes; nil for results.
+	Narrow json.RawMessage
 }
 
 // Header is an argument that clients mirror into an HTTP header.
