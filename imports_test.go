@@ -33,7 +33,7 @@ var importGraph = map[string][]string{
 	"internal/files":            {},
 	"internal/release":          {},
 	"internal/toollock":         {"internal/files", "internal/visible", "protocol"},
-	"transport":                 {"internal/facts", "internal/safely", "internal/visible"},
+	"transport":                 {"internal/facts", "internal/jsonx", "internal/safely", "internal/visible"},
 	"transport/transporttest":   {"transport"},
 	"uritemplate":               {"internal/call"},
 	"internal/call":             {},
@@ -88,7 +88,7 @@ var importGraph = map[string][]string{
 	"": {"internal/hostrules", "internal/option", "internal/wire", "internal/principal", "internal/upcall", "internal/conn", "internal/facts", "internal/ask", "internal/call", "internal/visible", "internal/jsonx", "internal/safely", "transport", "protocol", "schema", "schema/raw", "frame", "internal/inflight", "internal/broadcast",
 		"internal/guard", "internal/streamable", "registry", "uritemplate", "internal/dispatch", "internal/mrtr", "internal/seal", "internal/post", "internal/topics", "scale", "internal/tasks", "session"},
 
-	"client/internal/link":     {"internal/visible", "protocol"},
+	"client/internal/link":     {"internal/visible", "protocol", "transport"},
 	"client/internal/sse":      {"transport"},
 	"client/internal/linktest": {"protocol", "client/internal/link"},
 	"client/internal/origin":   {"internal/facts", "internal/wire", "internal/safely", "protocol", "transport", "client/internal/link"},

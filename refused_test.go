@@ -208,7 +208,7 @@ var refusalWays = []refusalWay{
 	{"Handler.open", "accept", mcp.Options{}, func(x *refusing) { x.post(pinged, "Accept: image/png") }, "accept", ""},
 	{"Handler.get", "accept of a stream", mcp.Options{}, func(x *refusing) { x.do("GET", "/mcp", "", "Accept: application/json") }, "accept", ""},
 	{"Handler.get", "a browser", mcp.Options{}, func(x *refusing) { x.do("GET", "/mcp", "", "Accept: text/html") }, "accept", ""},
-	{"bodyReader.tooLarge", "a long body", mcp.Options{Limits: mcp.Limits{Message: 64}}, func(x *refusing) { x.post(strings.Repeat(" ", 100)) }, "too_long", ""},
+	{"bodyReader.readAll", "a long body", mcp.Options{Limits: mcp.Limits{Message: 64}}, func(x *refusing) { x.post(strings.Repeat(" ", 100)) }, "too_long", ""},
 	{"unreadable", "a body that takes too long", mcp.Options{Timeouts: mcp.Timeouts{Read: 20 * time.Millisecond}}, func(x *refusing) {
 		c, err := net.Dial("tcp", strings.TrimPrefix(x.url, "http://"))
 		if err != nil {
@@ -296,7 +296,7 @@ var refusalWays = []refusalWay{
 	{"streamNotFound", "no such stream of HTTP+SSE", mcp.Options{}, func(x *refusing) { x.do("POST", "/mcp?sessionId=nobody", pinged) }, "session_not_found", "sse"},
 	{"request.modernFault", "a modern request over HTTP+SSE", mcp.Options{}, func(x *refusing) { x.do("POST", x.sse(), modernSay) }, "era", "sse"},
 
-	{"Conn.readAll", "a long line", mcp.Options{}, func(x *refusing) { x.lines(strings.Repeat("x", 2000) + "\n") }, "too_long", "pipe"},
+	{"Conn.receiveLong", "a long line", mcp.Options{}, func(x *refusing) { x.lines(strings.Repeat("x", 2000) + "\n") }, "too_long", "pipe"},
 	{"Conn.readAll", "a line that does not end", mcp.Options{}, func(x *refusing) { x.lines(`{"json`) }, "incomplete", "pipe"},
 	{"Conn.receive", "no JSON on a line", mcp.Options{}, func(x *refusing) { x.lines("{\n") }, "parse_error", "pipe"},
 	{"", "a response that is none", mcp.Options{}, func(x *refusing) { x.lines(`{"jsonrpc":"2.0","id":1,"result":7,"error":7}` + "\n") }, "invalid_request", "pipe"},

@@ -50,6 +50,10 @@ func sendBatch(ctx context.Context, c *Client, conn *connection, requests []*req
 		}
 		body = append(body, r.encode(ctx, conn, p.id, round{}, p.progress != nil)...)
 	}
+	for _, p := range calls {
+		p.size.Store(int64(len(body)))
+		p.batch.Store(calls[0].id)
+	}
 	var waiting sync.WaitGroup
 	var sent error
 	done := make(chan struct{}) // closed when the exchange is over

@@ -34,6 +34,8 @@ type call struct {
 	name   string
 	start  time.Time
 	conn   *connection
+	batch  atomic.Int64  // id of the first call of its batch; 0 before it is sent, and if there is none
+	size   atomic.Int64  // of its message, in bytes; 0 before it is sent
 	done   chan struct{} // closed when result or err is set
 
 	result json.RawMessage
@@ -262,6 +264,17 @@ func (c *call) subscription() *Subscription {
 	return c.sub
 }
 
+// agreed reports whether the call is a subscription that the server has agreed to.
+func (c *call) agreed() bool {
+	sub := c.subscription()
+	if sub == nil {
+		return false
+	}
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	return sub.isAcked
+}
+
 // settle returns the outcome of a call. err is what sending it returned. If the
 // call has not been answered, settle removes it from the table and tells the
 // server that it is cancelled, where the transport does not do so by itself.
@@ -359,21 +372,33 @@ func (t *calls) find(id int64) *call {
 	return t.table[id]
 }
 
-// only returns the one call of a connection, or nil if there are none or
-// several.
-func (t *calls) only(conn *connection) (one *call) {
+// longMessage is the length from which on a message may be the one that a server
+// rejects as too long, in bytes.
+const longMessage = 1 << 20
+
+// suspects returns the calls of the one message that an error without an id can be
+// for: the only one of the connection that waits for an answer, or the only one that
+// is long. It returns nil if there is none, or several. Several calls of one message
+// are a batch.
+func (t *calls) suspects(conn *connection) []*call {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, c := range t.table {
-		if c.conn != conn {
-			continue
-		}
-		if one != nil {
-			return nil
-		}
-		one = c
+	all := slices.DeleteFunc(slices.Collect(maps.Values(t.table)), func(c *call) bool { return c.conn != conn })
+	t.mu.Unlock()
+	all = slices.DeleteFunc(all, (*call).agreed)
+	if ofOne(all) {
+		return all
 	}
-	return one
+	long := slices.DeleteFunc(all, func(c *call) bool { return c.size.Load() < longMessage })
+	if ofOne(long) {
+		return long
+	}
+	return nil
+}
+
+// ofOne reports whether calls are those of one message.
+func ofOne(calls []*call) bool {
+	return len(calls) == 1 || len(calls) > 1 && calls[0].batch.Load() != 0 &&
+		!slices.ContainsFunc(calls, func(c *call) bool { return c.batch.Load() != calls[0].batch.Load() })
 }
 
 // finish ends a call with its result or error. It returns false if the call is

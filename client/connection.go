@@ -100,13 +100,37 @@ func (conn *connection) askedLately(now time.Time, within time.Duration) bool {
 	return conn.asking.Load() > 0 || now.UnixNano()-conn.askedAt.Load() < int64(within)
 }
 
-// Fail implements link.Failer.
-func (conn *connection) Fail(id protocol.ID, err error) {
-	if c := conn.callOf(id); c != nil {
+// Fail implements link.Failer: a message of the server was too long. A question is
+// answered with an error, and what may be an answer ends the call that it is for.
+func (conn *connection) Fail(m *protocol.Message, err error) {
+	kind := m.Kind()
+	switch c := conn.callOf(m.ID); {
+	case kind == protocol.KindRequest && !conn.revision().Modern():
+		fault := protocol.Errorf(protocol.CodeInvalidRequest, "%w", err)
+		conn.client.life.note(func(ctx context.Context) {
+			_ = conn.carry(ctx, &link.Message{Body: wire.AppendErrorResponse(nil, m.ID, fault, conn.revision()), Revision: conn.revision()}) // a server that is gone needs none
+		})
+	case kind == protocol.KindRequest, kind == protocol.KindNotification:
+	case c != nil:
 		conn.client.calls.finish(c.id, conn, nil, err)
+		return
+	case m.ID.IsZero() && conn.attribute(err):
 		return
 	}
 	conn.invalidMessage([]byte(err.Error()), nil, err)
+}
+
+// attribute ends the calls that an error without an id is for, and reports whether
+// there are any. Over streamable HTTP the exchange tells that.
+func (conn *connection) attribute(err error) bool {
+	if conn.sync {
+		return false
+	}
+	ended := conn.client.calls.suspects(conn)
+	for _, c := range ended {
+		conn.client.calls.finish(c.id, conn, nil, err)
+	}
+	return len(ended) > 0
 }
 
 // close closes the link in order. If users' code in it, a Conn or a
@@ -160,6 +184,9 @@ func (conn *connection) receive(text []byte, during *link.Message) {
 	var m protocol.Message
 	fault := wire.Scan(text, &m)
 	if fault == nil && m.Kind() == protocol.KindResponse && m.ID.IsZero() && during == nil && !conn.opening.Load() {
+		if m.Error != nil && conn.attribute(fmt.Errorf("%w (the server named no request; this one is the only one that it can mean)", serverFault(m.Error))) {
+			return
+		}
 		fault = protocol.Errorf(protocol.CodeInvalidRequest, "it answers no request: its id is null")
 	}
 	if fault != nil {
@@ -276,7 +303,9 @@ func (conn *connection) answer(m *protocol.Message, during *link.Message) {
 	}
 	c := conn.callOf(id)
 	if c == nil && id.IsZero() && conn.opening.Load() {
-		c = conn.client.calls.only(conn) // nothing else is under way
+		if all := conn.client.calls.suspects(conn); len(all) == 1 {
+			c = all[0] // nothing else is under way
+		}
 	}
 	if c == nil {
 		conn.client.calls.count(func(s *Stats) *int64 { return &s.Unmatched })

@@ -388,9 +388,9 @@ func (e early) Gap() {
 }
 
 // Fail implements link.Failer.
-func (e early) Fail(id protocol.ID, err error) {
+func (e early) Fail(m *protocol.Message, err error) {
 	<-e.ready
-	e.conn.Fail(id, err)
+	e.conn.Fail(m, err)
 }
 
 // probed is an answer to a probe.

@@ -299,6 +299,7 @@ func (r *request) roundTrip(ctx context.Context, conn *connection, more round) (
 		Method: r.method, Name: r.name, Revision: conn.revision(), Modern: conn.revision().Modern(),
 		Header: r.headers(conn),
 	}
+	p.size.Store(int64(len(m.Body)))
 	err := conn.lostErr()
 	if err != nil {
 		return p.settle(ctx, unconnected("", err))

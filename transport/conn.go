@@ -23,6 +23,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
 // Conn is a link to one peer that carries whole messages, in order and each
@@ -58,19 +61,46 @@ var ErrClosed = errors.New("transport: closed")
 var ErrPeerGone = fmt.Errorf("transport: the peer has closed the connection: %w", io.EOF)
 
 // TooLongError is the error for a message over the limit. The message has been
-// skipped.
+// skipped. A Conn that returns one writes the message to it first, in parts, so that
+// the request can be answered, or the answer reported to its caller.
 type TooLongError struct {
-	Limit int // bytes
-	// Head and Tail are how the message began and ended, at most 512 bytes
-	// each. They may be nil.
-	Head, Tail []byte
+	Limit int   // bytes
+	Size  int64 // of what was written, in bytes; 0 means unknown
+	// Option is the name of the option that sets the limit, for the error; "" means none.
+	Option string
+
+	outline jsonx.Outline
 }
 
-// glimpse is how much of each end of a message that is too long is kept, in
-// bytes.
-const glimpse = 512
+// Write takes the next part of the message, of which it keeps little. The error is
+// always nil.
+func (e *TooLongError) Write(p []byte) (int, error) {
+	if e.outline.Names == nil {
+		e.outline.Names = []string{"jsonrpc", "id", "method", "params", "result", "error"}
+	}
+	e.Size += int64(len(p))
+	return e.outline.Write(p)
+}
 
-// Error returns the limit.
+// Message returns the message without what is long in it: the members of a JSON-RPC
+// message, with {} in place of long values. It is nil if what was written is not the
+// beginning of a JSON object. whole reports whether the message was written to its end.
+// Nothing may be written after it.
+func (e *TooLongError) Message() (text []byte, whole bool) {
+	if e.outline.Names == nil {
+		return nil, false
+	}
+	return e.outline.Text()
+}
+
+// Error returns the limit, what sets it, and the size of the message.
 func (e *TooLongError) Error() string {
-	return fmt.Sprintf("message is longer than the limit of %d bytes", e.Limit)
+	text := "message is longer than the limit of " + strconv.Itoa(e.Limit) + " bytes"
+	if e.Size > 0 {
+		text = "message of " + strconv.FormatInt(e.Size, 10) + " bytes is longer than the limit of " + strconv.Itoa(e.Limit) + " bytes"
+	}
+	if e.Option != "" {
+		text += " (" + e.Option + ")"
+	}
+	return text
 }

@@ -116,29 +116,19 @@ func (s *stream) readLine() ([]byte, error) {
 }
 
 // skipLine skips the rest of a line that is too long, of which line and part
-// have been read, and returns a *TooLongError with both ends of it. err is the
-// state of reading so far.
+// have been read, and returns a *TooLongError. err is the state of reading so far.
 func (s *stream) skipLine(line, part []byte, err error) error {
-	head := append(bytes.Clone(line[:min(len(line), glimpse)]), part[:min(len(part), glimpse)]...)
-	long := &TooLongError{Limit: s.maxMessage, Head: head[:min(len(head), glimpse)]}
-	tail := bytes.Clone(lastOf(line, part))
+	long := &TooLongError{Limit: s.maxMessage}
+	_, _ = long.Write(line)
+	_, _ = long.Write(bytes.TrimRight(part, "\r\n"))
 	for errors.Is(err, bufio.ErrBufferFull) {
 		part, err = s.in.ReadSlice('\n')
-		tail = append(tail[:0], lastOf(tail, part)...)
+		_, _ = long.Write(bytes.TrimRight(part, "\r\n"))
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	long.Tail = bytes.TrimSpace(tail)
 	return long
-}
-
-// lastOf returns the last glimpse bytes of before followed by part.
-func lastOf(before, part []byte) []byte {
-	if len(part) < glimpse {
-		part = append(bytes.Clone(before[max(0, len(before)+len(part)-glimpse):]), part...)
-	}
-	return part[max(0, len(part)-glimpse):]
 }
 
 // Write implements Conn. Of the goroutines that write, one at a time carries

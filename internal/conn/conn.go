@@ -224,8 +224,22 @@ func (c *Conn) readAll() error {
 		if !ok {
 			return err
 		}
-		c.reject(&request{conn: c}, wire.Refused("too_long", protocol.CodeInvalidRequest, "%v", tooLong))
+		c.receiveLong(tooLong)
 	}
+}
+
+// receiveLong takes a message that is too long, of which the envelope is known. A
+// notification is not answered (JSON-RPC 2.0 §4.1).
+func (c *Conn) receiveLong(long *transport.TooLongError) {
+	r := &request{conn: c}
+	fault := wire.Refused("too_long", protocol.CodeInvalidRequest, "%v", long)
+	text, whole := long.Message()
+	var err error
+	if r.message, err = protocol.Decode(text); err == nil && r.message.Kind() == protocol.KindNotification && whole {
+		c.refused(fault)
+		return
+	}
+	c.receiveFaulty(r, fault)
 }
 
 // writeSoon sends a message from the goroutine that reads. If the client does

@@ -131,15 +131,20 @@ func (p *Pending) Spoil(id protocol.ID, why error) {
 }
 
 // Answer gives a response to the request that waits for it, and tells whether
-// there is one.
+// there is one. An error without an id is for the only request that waits.
 func (p *Pending) Answer(m *protocol.Message) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	answered, ok := p.waits[m.ID]
+	id := m.ID
+	if id.IsZero() && len(p.waits) == 1 {
+		for id = range p.waits {
+		}
+	}
+	answered, ok := p.waits[id]
 	if !ok {
 		return false
 	}
-	delete(p.waits, m.ID)
+	delete(p.waits, id)
 	r := reply{result: m.Result}
 	if m.Error != nil {
 		var fault struct {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport"
 )
 
 // bodyReader reads the bodies of requests and limits how long they may take.
@@ -37,14 +38,14 @@ type reading struct {
 }
 
 // read reads the body of r within the time limit. A fault comes with its HTTP
-// status.
+// status; body is the envelope of the message then, as far as it is known.
 func (b *bodyReader) read(out *exchange, r *http.Request) (body []byte, status int, fault *protocol.Error) {
 	b.enter(&out.reading)
 	body, status, fault = b.readAll(out.w, r)
 	if late := b.leave(&out.reading); late && fault == nil {
 		// The last byte came as the time ran out: the deadline may have ended
 		// the request's context already.
-		status, fault = http.StatusRequestTimeout, unreadable()
+		body, status, fault = nil, http.StatusRequestTimeout, unreadable()
 	}
 	if status == http.StatusRequestEntityTooLarge {
 		b.limitRest(out.w)
@@ -55,24 +56,44 @@ func (b *bodyReader) read(out *exchange, r *http.Request) (body []byte, status i
 // readAll reads the body up to the limit of its length. A fault comes with its
 // HTTP status.
 func (b *bodyReader) readAll(w http.ResponseWriter, r *http.Request) (body []byte, status int, fault *protocol.Error) {
-	if r.ContentLength > b.max {
-		return nil, http.StatusRequestEntityTooLarge, b.tooLarge()
-	}
-	if 0 <= r.ContentLength && r.ContentLength <= promised {
+	if 0 <= r.ContentLength && r.ContentLength <= min(promised, b.max) {
 		body = make([]byte, r.ContentLength)
 		if _, err := io.ReadFull(r.Body, body); err != nil {
 			return nil, unreadableStatus(err), unreadable()
 		}
 		return body, 0, nil
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, b.max))
-	if _, tooLong := errors.AsType[*http.MaxBytesError](err); tooLong {
-		return nil, http.StatusRequestEntityTooLarge, b.tooLarge()
+	if r.ContentLength <= b.max {
+		var err error
+		if body, err = io.ReadAll(io.LimitReader(r.Body, b.max+1)); err != nil {
+			return nil, unreadableStatus(err), unreadable()
+		}
+		if int64(len(body)) <= b.max {
+			return body, 0, nil
+		}
 	}
-	if err != nil {
-		return nil, unreadableStatus(err), unreadable()
+	envelope, long := b.skip(w, r, body)
+	return envelope, http.StatusRequestEntityTooLarge, wire.Refused("too_long", protocol.CodeInvalidRequest, "%v", long)
+}
+
+// restOfBody is how much of a body beyond the limit is read for the id of the request,
+// in bytes. It is what net/http reads to keep the connection.
+const restOfBody = 256 << 10
+
+// skip reads on in a body that is too long, of which begin has been read. It returns
+// what is known of the message.
+func (b *bodyReader) skip(w http.ResponseWriter, r *http.Request, begin []byte) (envelope []byte, long *transport.TooLongError) {
+	long = &transport.TooLongError{Limit: int(b.max)}
+	_, _ = long.Write(begin)
+	if r.Header.Get("Expect") == "" || begin != nil { // otherwise the client waits before it sends the body
+		_, err := io.Copy(long, http.MaxBytesReader(w, r.Body, b.max+restOfBody-int64(len(begin))))
+		if err != nil {
+			long.Size = 0 // unknown
+		}
 	}
-	return body, 0, nil
+	long.Size = max(long.Size, r.ContentLength)
+	envelope, _ = long.Message()
+	return envelope, long
 }
 
 // promised is the length in bytes up to which Content-Length is believed and
@@ -87,11 +108,6 @@ func unreadableStatus(err error) int {
 		return http.StatusRequestTimeout
 	}
 	return http.StatusBadRequest
-}
-
-// tooLarge is the error for a body beyond the limit.
-func (b *bodyReader) tooLarge() *protocol.Error {
-	return wire.Refused("too_long", protocol.CodeInvalidRequest, "body is larger than the limit of %d bytes", b.max)
 }
 
 // unreadable is the error for a body that did not arrive as a whole.

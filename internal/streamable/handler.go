@@ -178,7 +178,9 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 	}
 	body, status, fault := h.bodies.read(out, r)
 	if fault != nil {
-		h.refuse(w, r, status, fault)
+		h.backend.Refused(r, false, fault)
+		setRetryAfter(w.Header(), fault)
+		writeJSON(w, status, wire.AppendErrorResponse(nil, idOf(body), fault, h.revisionOf(r)))
 		return
 	}
 	if id := h.sse.of(r); id != "" {
@@ -480,6 +482,15 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, status int, e *
 func writeFault(w http.ResponseWriter, status int, e *protocol.Error) {
 	setRetryAfter(w.Header(), e)
 	writeJSON(w, status, wire.AppendErrorResponse(nil, protocol.ID{}, e, protocol.Latest))
+}
+
+// idOf returns the id of the request of which text is what could be read, or zero.
+func idOf(text []byte) protocol.ID {
+	m, _ := protocol.Decode(text) // has the id also with an error
+	if m.Kind() == protocol.KindResponse {
+		return protocol.ID{}
+	}
+	return m.ID
 }
 
 // jsonType is the value of Content-Type, shared by all answers so that none

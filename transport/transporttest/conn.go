@@ -292,13 +292,19 @@ func checkBothWays(t *testing.T, l Link) {
 	waitB()
 }
 
-// checkTooLong checks that messages beyond the limit are reported with their
-// ends, and that the next message arrives.
+// long returns a request of that many bytes.
+func long(size int) string {
+	const begin, end = `{"id":7,"params":{"id":8,"text":"`, `"}}`
+	return begin + strings.Repeat("x", max(0, size-len(begin+end))) + end
+}
+
+// checkTooLong checks that messages beyond the limit are reported, with their id if
+// the Conn writes them to the error, and that the next message arrives.
 func checkTooLong(t *testing.T, l Link) {
 	if l.MaxMessage == 0 {
 		t.Skip("the link has no limit")
 	}
-	wait := send(t, l.A, `"before"`, text(l.MaxMessage+1), text(3*l.MaxMessage), `"after"`)
+	wait := send(t, l.A, `"before"`, long(l.MaxMessage+1), long(3*l.MaxMessage), `"after"`)
 	receive(t, l.B, `"before"`)
 	for _, size := range []int{l.MaxMessage + 1, 3 * l.MaxMessage} {
 		_, err := read(t, l.B)
@@ -309,8 +315,11 @@ func checkTooLong(t *testing.T, l Link) {
 		if tooLong.Limit != l.MaxMessage {
 			t.Errorf("TooLongError.Limit is %d, want %d", tooLong.Limit, l.MaxMessage)
 		}
-		if whole := text(size); !strings.HasPrefix(whole, string(tooLong.Head)) || !strings.HasSuffix(whole, string(tooLong.Tail)) {
-			t.Errorf("TooLongError.Head is %.40q and Tail %.40q, which are not the ends of the message", tooLong.Head, tooLong.Tail)
+		if tooLong.Size != 0 && tooLong.Size != int64(size) {
+			t.Errorf("TooLongError.Size is %d, want %d", tooLong.Size, size)
+		}
+		if got, whole := tooLong.Message(); got != nil && (string(got) != `{"id":7,"params":{}}` || !whole) {
+			t.Errorf(`TooLongError.Message returns %.60s, %v, want {"id":7,"params":{}}`, got, whole)
 		}
 	}
 	receive(t, l.B, `"after"`)

@@ -1,7 +1,6 @@
 package websocket
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -87,12 +86,12 @@ func (c *conn) Read() ([]byte, error) {
 		return nil, c.readError(err)
 	}
 	if len(message) > c.maxMessage {
-		head := bytes.Clone(message[:min(len(message), glimpse)])
-		tail := ending(bytes.Clone(message[max(0, len(message)-glimpse):]))
-		if _, err := io.Copy(&tail, r); err != nil {
+		long := &transport.TooLongError{Limit: c.maxMessage}
+		_, _ = long.Write(message)
+		if _, err := io.Copy(long, r); err != nil {
 			return nil, c.readError(err)
 		}
-		return nil, &transport.TooLongError{Limit: c.maxMessage, Head: head, Tail: tail}
+		return nil, long
 	}
 	if !utf8.Valid(message) {
 		return nil, c.fail(websocket.StatusInvalidFramePayloadData, "messages must be UTF-8")
@@ -106,23 +105,6 @@ func (c *conn) giveUp() {
 	if c.fault.CompareAndSwap(nil, &err) {
 		_ = c.closeWith(websocket.StatusPolicyViolation, fmt.Sprintf("a message must end within %v", c.rest)) // the fault says more
 	}
-}
-
-// glimpse is how much of each end of a message that is too long is kept, in
-// bytes.
-const glimpse = 512
-
-// ending is an io.Writer that keeps the last glimpse bytes.
-type ending []byte
-
-// Write implements io.Writer.
-func (e *ending) Write(p []byte) (int, error) {
-	if len(p) < glimpse {
-		*e = append((*e)[:copy(*e, (*e)[max(0, len(*e)+len(p)-glimpse):])], p...)
-	} else {
-		*e = append((*e)[:0], p[len(p)-glimpse:]...)
-	}
-	return len(p), nil
 }
 
 // readError returns the error of Read for the end of reading.

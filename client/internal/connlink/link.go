@@ -10,16 +10,13 @@
 package connlink
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"sync"
 	"time"
 
 	"github.com/talaria-go/mcp/client/internal/link"
-	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/safely"
-	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
 
@@ -94,7 +91,7 @@ func (l *Link) read() {
 			continue
 		}
 		if long, ok := errors.AsType[*transport.TooLongError](err); ok {
-			l.tooLong(long)
+			link.TooLong(l.to, long)
 			continue
 		}
 		l.to.Lost(err)
@@ -107,63 +104,6 @@ func (l *Link) isClosed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.closed
-}
-
-// tooLong fails the request whose answer was too long, if the ends of the
-// message tell which that is.
-func (l *Link) tooLong(long *transport.TooLongError) {
-	if to, ok := l.to.(link.Failer); ok {
-		to.Fail(idOf(long.Head, long.Tail), link.NotTaken(long))
-	}
-}
-
-// idOf returns the id of a response of which only the ends are known, or the
-// zero ID. An id that stands before the result is in head; one that does not
-// may be the last member. In doubt it returns zero, as another request must not
-// fail in place of the one that was answered.
-func idOf(head, tail []byte) protocol.ID {
-	s := jsonx.Scanner{Buf: head, MaxDepth: 64}
-	more, err := s.ObjectStart()
-	for more && err == nil {
-		name, nameErr := s.Name()
-		if nameErr != nil || string(name) == "method" {
-			return protocol.ID{}
-		}
-		known := string(name) == "id"
-		s.Peek()
-		start := s.Pos
-		if _, err = s.Skip(); err != nil {
-			break
-		}
-		if known {
-			if s.Pos == len(head) {
-				break // a number may go on
-			}
-			var id protocol.ID
-			_ = id.UnmarshalJSON(head[start:s.Pos]) // zero, if it is none
-			return id
-		}
-		more, err = s.ObjectNext()
-	}
-	return lastID(tail)
-}
-
-// lastID finds the id if it is the last member: what stands before the one
-// closing brace of the message and after an unescaped "id" is no part of a
-// string or of an object within.
-func lastID(tail []byte) protocol.ID {
-	text, ok := bytes.CutSuffix(tail, []byte("}"))
-	i := bytes.LastIndex(text, []byte(`"id"`))
-	if !ok || i <= 0 || text[i-1] == '\\' || bytes.Contains(tail, []byte(`"method"`)) {
-		return protocol.ID{}
-	}
-	value, ok := bytes.CutPrefix(bytes.TrimSpace(text[i+len(`"id"`):]), []byte(":"))
-	if !ok {
-		return protocol.ID{}
-	}
-	var id protocol.ID
-	_ = id.UnmarshalJSON(bytes.TrimSpace(value)) // an invalid id stays zero
-	return id
 }
 
 // Send implements link.Link. A peer that does not read may keep a message

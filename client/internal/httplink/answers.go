@@ -17,8 +17,8 @@ import (
 const maxKept = 64 << 10
 
 // tooLong returns the error for an answer beyond the limit.
-func tooLong(limit int) error {
-	return fmt.Errorf("the server's answer was not taken: %w", &transport.TooLongError{Limit: limit})
+func tooLong(long *transport.TooLongError) error {
+	return fmt.Errorf("the server's answer was not taken: %w", long)
 }
 
 // readAll reads a body to its end, into dst if there is room. It returns what
@@ -36,7 +36,7 @@ func readAll(dst []byte, res *http.Response, limit int) ([]byte, error) {
 		dst = dst[:len(dst)+n]
 		switch {
 		case len(dst) > limit:
-			return dst, tooLong(limit)
+			return dst, tooLong(&transport.TooLongError{Limit: limit, Size: max(res.ContentLength, 0)})
 		case errors.Is(err, io.EOF):
 			return dst, nil
 		case err != nil:

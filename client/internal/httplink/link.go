@@ -155,7 +155,7 @@ func (l *Link) takeJSON(res *http.Response, m *link.Message) error {
 	defer res.Body.Close()
 	limit := l.t.server.MaxMessage()
 	if res.ContentLength > int64(limit) {
-		return tooLong(limit)
+		return tooLong(&transport.TooLongError{Limit: limit, Size: res.ContentLength})
 	}
 	buffer, ok := l.t.buffers.Get().(*[]byte)
 	if !ok {

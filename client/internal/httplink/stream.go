@@ -68,12 +68,11 @@ func (s *stream) read(res *http.Response) error {
 	for {
 		event, err := r.Next()
 		if long, ok := errors.AsType[*transport.TooLongError](err); ok {
-			if s.want != nil {
-				return tooLong(long.Limit)
+			text, _ := long.Message()
+			if m, _ := protocol.Decode(text); s.want != nil && m.Method == "" { // an answer, as far as is known
+				return tooLong(long)
 			}
-			if to, ok := s.l.to.(link.Failer); ok { // no request waits for it
-				to.Fail(protocol.ID{}, link.NotTaken(long))
-			}
+			link.TooLong(s.l.to, long)
 			continue
 		}
 		if errors.Is(err, io.EOF) {

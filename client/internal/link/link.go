@@ -27,6 +27,7 @@ import (
 
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport"
 )
 
 // ErrSession is the error of Link.Send when the server does not know the
@@ -69,16 +70,13 @@ type Receiver interface {
 	Lost(err error)
 }
 
-// Failer is implemented by receivers that want to know what came and could not be taken,
-// because it was too long: the answer to the request with that id, or, if id is zero, what
-// may be any message. Others wait for that answer in vain.
+// Failer is implemented by receivers that want to know which message of the server
+// could not be taken, because it was too long. The caller of a request waits for its
+// answer in vain otherwise.
 type Failer interface {
-	Fail(id protocol.ID, err error)
-}
-
-// NotTaken is the error for Failer.Fail.
-func NotTaken(cause error) error {
-	return fmt.Errorf("a message of the server was not taken: %w", cause)
+	// Fail takes what is known of the message: its id, and the Kind that it has. It is
+	// the zero Message if nothing is known.
+	Fail(m *protocol.Message, err error)
 }
 
 // Link is one connection to a server. Its methods are safe for concurrent use.
@@ -209,4 +207,15 @@ func (e *StatusError) Passing() bool {
 		return false
 	}
 	return e.Code/100 == 5 || e.Code/100 == 2
+}
+
+// TooLong tells a receiver of a message that was too long.
+func TooLong(to Receiver, long *transport.TooLongError) {
+	f, ok := to.(Failer)
+	if !ok {
+		return
+	}
+	text, _ := long.Message()
+	m, _ := protocol.Decode(text) // has what is known also with an error
+	f.Fail(&m, fmt.Errorf("a message of the server was not taken: %w", long))
 }

@@ -65,7 +65,15 @@ func (r *Recorder) Receive(message []byte, during *link.Message) {
 func (r *Recorder) Lost(err error) { r.changed(func() { r.lost = append(r.lost, err) }) }
 
 // Fail implements link.Failer.
-func (r *Recorder) Fail(id protocol.ID, err error) { r.changed(func() { r.failed[id] = err }) }
+func (r *Recorder) Fail(m *protocol.Message, err error) {
+	r.changed(func() {
+		if m.Kind() == protocol.KindResponse {
+			r.failed[m.ID] = err
+		} else {
+			r.failed[protocol.ID{}] = err
+		}
+	})
+}
 
 // wait waits until done, and fails the test if that takes too long; what names
 // the thing that is missing then. done runs while r.mu is held.

@@ -111,7 +111,7 @@ func (r *Reader) Next() (Event, error) {
 				continue
 			}
 			r.skip = true
-			return Event{}, &transport.TooLongError{Limit: r.max}
+			return Event{}, r.tooLong(line)
 		}
 		if len(line) > 0 {
 			continue
@@ -124,6 +124,18 @@ func (r *Reader) Next() (Event, error) {
 		}
 		return r.event(), nil
 	}
+}
+
+// tooLong returns the error of an event that is too long because of a line.
+func (r *Reader) tooLong(line []byte) error {
+	long := &transport.TooLongError{Limit: r.max}
+	_, _ = long.Write(r.data)
+	if len(r.data) <= r.max { // otherwise it has the line
+		_, value, _ := bytes.Cut(line, []byte(":"))
+		_, _ = long.Write(value)
+	}
+	long.Size = 0 // the end is not waited for
+	return long
 }
 
 // event returns the event whose fields have been read.

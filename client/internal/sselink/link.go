@@ -180,9 +180,7 @@ func (l *Link) take(c *connection) (heard bool, err error) {
 		event, err := c.events.Next()
 		switch long, ok := errors.AsType[*transport.TooLongError](err); {
 		case ok:
-			if to, ok := l.to.(link.Failer); ok { // whose answer it was is not known
-				to.Fail(protocol.ID{}, link.NotTaken(long))
-			}
+			link.TooLong(l.to, long)
 			continue
 		case errors.Is(err, io.EOF):
 			return heard, fmt.Errorf("the server ended it: %w", io.ErrUnexpectedEOF)
