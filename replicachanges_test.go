@@ -62,11 +62,18 @@ func (e *engine) Append(ctx context.Context, p scale.Post) (scale.Rev, string, e
 	return e.Store.Append(ctx, p)
 }
 
-func (e *engine) Read(ctx context.Context, box string, after scale.Rev, reader string, take time.Duration) ([]scale.Message, string, error) {
+func (e *engine) Read(ctx context.Context, box string, after scale.Rev, reader string) ([]scale.Message, string, error) {
 	if err := e.err(); err != nil {
 		return nil, "", err
 	}
-	return e.Store.Read(ctx, box, after, reader, take)
+	return e.Store.Read(ctx, box, after, reader)
+}
+
+func (e *engine) Take(ctx context.Context, t scale.Take) (scale.Box, error) {
+	if err := e.err(); err != nil {
+		return scale.Box{}, err
+	}
+	return e.Store.Take(ctx, t)
 }
 
 func (e *engine) Watch(fn func(string, scale.Message), gap func()) scale.Watcher {

@@ -36,9 +36,13 @@ func (s trapStore) Append(context.Context, scale.Post) (scale.Rev, string, error
 	s.way()
 	return 0, "", nil
 }
-func (s trapStore) Read(context.Context, string, scale.Rev, string, time.Duration) ([]scale.Message, string, error) {
+func (s trapStore) Read(context.Context, string, scale.Rev, string) ([]scale.Message, string, error) {
 	s.way()
 	return nil, "", nil
+}
+func (s trapStore) Take(context.Context, scale.Take) (scale.Box, error) {
+	s.way()
+	return scale.Box{}, nil
 }
 func (s trapStore) Watch(func(string, scale.Message), func()) scale.Watcher {
 	s.way()

@@ -159,7 +159,7 @@ func TestLocalAllocs(t *testing.T) {
 			_, _, err := l.Append(ctx, Post{Box: "box", Data: value, Keep: 5000, TTL: time.Hour})
 			return err
 		}},
-		"Read nothing": {0, func() error { _, _, err := l.Read(ctx, "box", math.MaxInt64, "", 0); return err }},
+		"Read nothing": {0, func() error { _, _, err := l.Read(ctx, "box", math.MaxInt64, ""); return err }},
 	} {
 		if got := testing.AllocsPerRun(1000, func() {
 			if err := c.call(); err != nil {
@@ -201,5 +201,6 @@ func BenchmarkLocal(b *testing.B) {
 		revs[i] = es[0].Rev
 	})
 	each("Append", func(i int) { _, _, _ = l.Append(ctx, Post{Box: "box", Data: value, Keep: 64 << 10, TTL: time.Hour}) })
-	each("Read", func(i int) { _, _, _ = l.Read(ctx, "box", 0, "me", time.Hour) })
+	each("Read", func(i int) { _, _, _ = l.Read(ctx, "box", 0, "") })
+	each("Take", func(i int) { _, _ = l.Take(ctx, Take{Box: "box", Reader: "me", TTL: time.Hour}) })
 }

@@ -3,15 +3,19 @@ package scale
 import (
 	"slices"
 	"sort"
+	"strings"
+	"time"
 )
 
 // box is one of a local. Its end is in local.ends.
 type box struct {
 	name   string
-	reader string // "" if nobody has taken it
-	read   Rev    // the reader has what comes up to it
-	last   Rev    // of the newest message, also if it has been dropped
-	size   int    // of the messages, as size counts them
+	reader string        // "" if nobody has taken it
+	ttl    time.Duration // of the last Take
+	read   Rev           // the reader has what comes up to it
+	given  Rev           // the newest message that was returned to a reader
+	last   Rev           // of the newest message, also if it has been dropped
+	size   int           // of the messages, as size counts them
 	kept   []Message
 	end    alarm
 }
@@ -28,6 +32,9 @@ func size(data []byte) int { return len(data) + overhead }
 // with Post.Refuse those must stay that the reader does not have.
 func (b *box) makeRoom(p Post) bool {
 	rest, n := b.size, 0
+	for ; p.Recent > 0 && n < len(b.kept) && b.kept[n].Rev <= b.read && rest > p.Recent; n++ {
+		rest -= size(b.kept[n].Data)
+	}
 	for ; n < len(b.kept) && rest+size(p.Data) > p.Keep; n++ {
 		if p.Refuse && b.kept[n].Rev > b.read {
 			return false
@@ -56,4 +63,18 @@ func (b *box) after(rev Rev) []Message {
 		}
 	}
 	return slices.Clone(b.kept[from:to])
+}
+
+// position returns after, or what Unread stands for.
+func (b *box) position(after Rev) Rev {
+	if after == Unread {
+		return b.given
+	}
+	return after
+}
+
+// subject returns what is notified for a reader, if its name has one.
+func subject(reader string) (subject string, ok bool) {
+	subject, _, ok = strings.Cut(reader, "/")
+	return subject, ok
 }

@@ -122,11 +122,11 @@ func (c checked) Append(ctx context.Context, p Post) (Rev, string, error) {
 }
 
 // Read implements Store.
-func (c checked) Read(ctx context.Context, box string, after Rev, reader string, take time.Duration) ([]Message, string, error) {
-	if err := checkRead(box, after, reader, take); err != nil {
+func (c checked) Read(ctx context.Context, box string, after Rev, reader string) ([]Message, string, error) {
+	if err := checkRead(box, after, reader); err != nil {
 		return nil, "", err
 	}
-	messages, before, err := c.Store.Read(ctx, box, after, reader, take)
+	messages, before, err := c.Store.Read(ctx, box, after, reader)
 	if err != nil {
 		return nil, before, err
 	}
@@ -138,6 +138,18 @@ func (c checked) Read(ctx context.Context, box string, after Rev, reader string,
 		last = m.Rev
 	}
 	return messages, before, nil
+}
+
+// Take implements Store.
+func (c checked) Take(ctx context.Context, t Take) (Box, error) {
+	if err := t.check(); err != nil {
+		return Box{}, err
+	}
+	found, err := c.Store.Take(ctx, t)
+	if err == nil && min(found.Given, found.Last) < 0 {
+		err = wrong(nil, "has messages of %s up to the Rev %d, and given up to %d", t.Box, found.Last, found.Given)
+	}
+	return found, err
 }
 
 // Watch implements Store.
@@ -257,19 +269,30 @@ func (w *Write) check() error {
 
 // check refuses a message that cannot be.
 func (p *Post) check() error {
-	if len(p.Data) > MaxValue || p.Keep < 0 || p.TTL < 0 || p.Keep > 0 && p.TTL == 0 {
-		return fmt.Errorf("scale: Post of %d bytes to %s with Keep %d, TTL %v", len(p.Data), p.Box, p.Keep, p.TTL)
+	if len(p.Data) > MaxValue || p.Keep < 0 || p.Recent < 0 || p.TTL < 0 || p.Keep > 0 && p.TTL == 0 {
+		return fmt.Errorf("scale: Post of %d bytes to %s with Keep %d, Recent %d, TTL %v", len(p.Data), p.Box, p.Keep, p.Recent, p.TTL)
 	}
 	return checkNames(p.Box)
 }
 
 // checkRead refuses a reader that cannot be.
-func checkRead(box string, after Rev, reader string, take time.Duration) error {
-	if after < 0 || take < 0 || take > 0 && reader == "" {
-		return fmt.Errorf("scale: Read of %s by %q after %d for %v", box, reader, after, take)
+func checkRead(box string, after Rev, reader string) error {
+	if after < Unread {
+		return fmt.Errorf("scale: Read of %s by %q after %d", box, reader, after)
 	}
 	if err := checkNames(box); err != nil {
 		return err
 	}
 	return checkOptional(reader)
+}
+
+// check refuses a change of readers that cannot be.
+func (t *Take) check() error {
+	if t.After < Unread || t.TTL < 0 || t.TTL > 0 && t.Reader == "" {
+		return fmt.Errorf("scale: Take of %s by %q after %d for %v", t.Box, t.Reader, t.After, t.TTL)
+	}
+	if err := checkNames(t.Box); err != nil {
+		return err
+	}
+	return checkOptional(t.From, t.Reader)
 }

@@ -25,9 +25,11 @@ func (a *answering) Due(context.Context, string, string, string, int, time.Durat
 
 func (a *answering) Append(context.Context, Post) (Rev, string, error) { return a.rev, "", a.err }
 
-func (a *answering) Read(context.Context, string, Rev, string, time.Duration) ([]Message, string, error) {
+func (a *answering) Read(context.Context, string, Rev, string) ([]Message, string, error) {
 	return a.messages, "", a.err
 }
+
+func (a *answering) Take(context.Context, Take) (Box, error) { return Box{Given: a.rev}, a.err }
 
 func (a *answering) Watch(func(string, Message), func()) Watcher { return nil }
 
@@ -42,8 +44,12 @@ func TestCheckedAnswers(t *testing.T) {
 	due := func(s Store) ([]Entry, error) { return s.Due(t.Context(), "p", "i", "me", 1, 1) }
 	post := func(s Store) ([]Entry, error) { _, _, err := s.Append(t.Context(), Post{Box: "b"}); return nil, err }
 	read := func(s Store) ([]Entry, error) {
-		messages, _, err := s.Read(t.Context(), "b", 7, "", 0)
+		messages, _, err := s.Read(t.Context(), "b", 7, "")
 		return make([]Entry, len(messages)), err
+	}
+	take := func(s Store) ([]Entry, error) {
+		_, err := s.Take(t.Context(), Take{Box: "b", Reader: "r", TTL: 1})
+		return nil, err
 	}
 	away := Entry{Err: ErrUnavailable}
 	for _, tt := range []struct {
@@ -94,6 +100,9 @@ func TestCheckedAnswers(t *testing.T) {
 		{"Append in vain", post, answering{err: ErrUnavailable}, 0, true, ""},
 		{"Append without a Rev", post, answering{}, 0, false, "the Rev 0"},
 
+		{"Take", take, answering{rev: 1}, 0, false, ""},
+		{"Take in vain", take, answering{err: ErrUnavailable}, 0, true, ""},
+		{"Take of less than nothing", take, answering{rev: -1}, 0, false, "given up to -1"},
 		{"Read", read, answering{messages: []Message{{Rev: 9, Prev: 8}, {Rev: 10, Prev: 9}}}, 2, false, ""},
 		{"Read of none", read, answering{}, 0, false, ""},
 		{"Read in vain", read, answering{messages: make([]Message, 1), err: ErrUnavailable}, 0, true, ""},

@@ -281,7 +281,11 @@ func (l *local) Append(ctx context.Context, p Post) (Rev, string, error) {
 	b = l.keep(p.Box, now, p.TTL)
 	m := Message{Rev: l.next(now), Prev: b.last, Data: p.Data}
 	b.add(m)
-	l.tell(p.Box, m)
+	if to, ok := subject(b.reader); ok {
+		l.tell(to, Message{Key: Key{Name: p.Box}, Rev: m.Rev, Prev: m.Prev})
+	} else {
+		l.tell(p.Box, m)
+	}
 	return m.Rev, b.reader, nil
 }
 
@@ -299,27 +303,63 @@ func (l *local) keep(name string, now, ttl time.Duration) *box {
 }
 
 // Read implements Store.
-func (l *local) Read(ctx context.Context, box string, after Rev, reader string, take time.Duration) ([]Message, string, error) {
+func (l *local) Read(ctx context.Context, box string, after Rev, reader string) ([]Message, string, error) {
 	now, err := l.lock(ctx)
 	if err != nil {
 		return nil, "", err
 	}
 	defer l.mu.Unlock()
 	b := l.boxes[box]
-	before := ""
+	switch {
+	case b == nil && reader == "":
+		return nil, "", nil
+	case b == nil:
+		return nil, "", ErrTaken
+	case reader != "" && reader != b.reader:
+		return nil, b.reader, ErrTaken
+	}
+	after = b.position(after)
+	messages := b.after(after)
+	if reader != "" {
+		l.keep(box, now, b.ttl)
+		b.read = max(b.read, after)
+		if len(messages) > 0 {
+			b.given = max(b.given, messages[len(messages)-1].Rev)
+		}
+	}
+	return messages, b.reader, nil
+}
+
+// Take implements Store.
+func (l *local) Take(ctx context.Context, t Take) (found Box, err error) {
+	now, err := l.lock(ctx)
+	if err != nil {
+		return found, err
+	}
+	defer l.mu.Unlock()
+	b := l.boxes[t.Box]
 	if b != nil {
-		before = b.reader
+		found = Box{Reader: b.reader, Given: b.given, Last: b.last}
 	}
-	if take > 0 {
-		b = l.keep(box, now, take)
-		b.reader, b.read = reader, after
-	} else if before != reader {
-		return nil, before, ErrTaken
+	if t.From != "" && t.From != found.Reader {
+		return found, ErrTaken
 	}
-	if b == nil {
-		return nil, before, nil
+	if to, ok := subject(found.Reader); ok && found.Reader != t.Reader {
+		l.tell(to, Message{Key: Key{Name: t.Box}, Rev: l.next(now)})
 	}
-	return b.after(after), before, nil
+	if t.TTL == 0 {
+		if b != nil {
+			l.ends.remove(&b.end)
+			delete(l.boxes, t.Box)
+		}
+		return found, nil
+	}
+	b = l.keep(t.Box, now, t.TTL)
+	b.reader, b.ttl, b.read = t.Reader, t.TTL, b.position(t.After)
+	if t.From != "" {
+		b.given = b.read
+	}
+	return found, nil
 }
 
 // Watch implements Store.

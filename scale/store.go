@@ -67,6 +67,10 @@ var (
 // one. 0 stands for what is not there.
 type Rev int64
 
+// Unread, as the position in a box, stands for the newest message that was returned to a
+// reader of the box, Box.Given.
+const Unread Rev = -1
+
 // Any as Write.Prev lets a write be made whatever is there.
 const Any Rev = -1
 
@@ -136,6 +140,9 @@ type Post struct {
 	// which each counts 64 more. 0 tells the message to those who watch, and
 	// keeps nothing.
 	Keep int
+	// Recent, if it is not 0, bounds what is kept of what the reader has read, counted as
+	// for Keep: the oldest such messages are dropped.
+	Recent int
 	// TTL is how long the box is kept from now on at least, with its messages
 	// and its reader. It must be more than 0 unless Keep is 0.
 	TTL time.Duration
@@ -146,9 +153,35 @@ type Post struct {
 	Refuse bool
 }
 
+// Take changes who reads a box.
+type Take struct {
+	Box string
+	// From, if it is not "", is who must be the reader until now.
+	From string
+	// Reader is the reader from now on. A name with a slash begins with a subject, which
+	// ends before the first slash: Append and Take notify that subject about the box,
+	// with a Message that has the name of the box in its Key and no data, and those who
+	// watch the box itself are not notified.
+	Reader string
+	// After is what the new reader has read; Unread means Box.Given. With From, After
+	// becomes Box.Given as well: a reader that leaves returns what it did not pass on.
+	After Rev
+	// TTL is how long the box is kept from now on at least. 0 deletes the box; Reader and
+	// After do not matter then.
+	TTL time.Duration
+}
+
+// Box is what a Take found.
+type Box struct {
+	Reader string // until now; "" if there was none
+	Given  Rev    // the newest message that was returned to a reader; 0 if none was
+	Last   Rev    // the newest message; 0 if there was none
+}
+
 // Message is one of a box, or tells of a write.
 type Message struct {
-	// Key is that of the entry that was written; a message of a box has none.
+	// Key is that of the entry that was written, or its Name is the box of a message for
+	// a reader; a message of a box has none.
 	Key Key
 	Rev Rev
 	// Prev is the Rev of the message, or of the state of the entry, right before
@@ -197,7 +230,7 @@ type Store interface {
 	Due(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]Entry, error)
 
 	// Append adds a message to its box, makes the box if there is none, and
-	// tells those who watch the box. It returns the Rev of the message and who
+	// tells those who watch the box, or the subject of its reader. It returns the Rev of the message and who
 	// reads the box, "" if nobody. Who appends again after ErrUnavailable may
 	// append twice.
 	Append(ctx context.Context, p Post) (rev Rev, reader string, err error)
@@ -207,13 +240,17 @@ type Store interface {
 	// are no more if none are returned. Messages have been dropped if Prev of
 	// the first is more than after. A box that is not there is empty.
 	//
-	// With take more than 0, reader is the reader from now on, for whom the box
-	// is kept for that long at least, and who has what comes up to after; before
-	// is the one that was it until now, perhaps the same. What is appended later
-	// tells the new reader. Otherwise nothing changes, and reader has to be the
-	// one that the box has, "" if nobody has taken it: if not, the error is
-	// ErrTaken, and before is the reader.
-	Read(ctx context.Context, box string, after Rev, reader string, take time.Duration) (messages []Message, before string, err error)
+	// With reader "", nothing changes. Otherwise reader must be the one that took the box
+	// last; if not, the error is ErrTaken. What is returned to it counts as given, what
+	// comes up to after as read, and the box is kept for at least seven eighths of the TTL
+	// of the Take. now is the reader, "" if there is none.
+	Read(ctx context.Context, box string, after Rev, reader string) (messages []Message, now string, err error)
+
+	// Take changes who reads a box, makes the box if there is none, and notifies the
+	// subject of the reader that it replaces. It returns what the box was until then.
+	// Where From is not the reader, nothing changes, and the error is ErrTaken. Every
+	// later Read of an earlier reader returns ErrTaken.
+	Take(ctx context.Context, t Take) (Box, error)
 
 	// Watch returns a Watcher that calls fn with each message of the boxes and
 	// each write told to the subjects that are added to it. It calls fn at most

@@ -97,12 +97,12 @@ func (r *roads) Append(ctx context.Context, p scale.Post) (rev scale.Rev, reader
 	return rev, reader, err
 }
 
-func (r *roads) Read(ctx context.Context, box string, after scale.Rev, reader string, take time.Duration) ([]scale.Message, string, error) {
+func (r *roads) Read(ctx context.Context, box string, after scale.Rev, reader string) ([]scale.Message, string, error) {
 	r.reads.Add(1)
 	if r.down.Load() {
 		return nil, "", errDown
 	}
-	return r.Store.Read(ctx, box, after, reader, take)
+	return r.Store.Read(ctx, box, after, reader)
 }
 
 func (r *roads) Watch(fn func(string, scale.Message), gap func()) scale.Watcher {

@@ -62,9 +62,14 @@ func (c *counted) Append(ctx context.Context, p scale.Post) (scale.Rev, string, 
 	return c.Store.Append(ctx, p)
 }
 
-func (c *counted) Read(ctx context.Context, box string, after scale.Rev, reader string, take time.Duration) ([]scale.Message, string, error) {
+func (c *counted) Read(ctx context.Context, box string, after scale.Rev, reader string) ([]scale.Message, string, error) {
 	c.commands.Add(1)
-	return c.Store.Read(ctx, box, after, reader, take)
+	return c.Store.Read(ctx, box, after, reader)
+}
+
+func (c *counted) Take(ctx context.Context, t scale.Take) (scale.Box, error) {
+	c.commands.Add(1)
+	return c.Store.Take(ctx, t)
 }
 
 func (c *counted) Watch(fn func(subject string, m scale.Message), gap func()) scale.Watcher {

@@ -95,15 +95,13 @@ type Office struct {
 	rev    scale.Rev // that the store gave last
 	before time.Time // rev was given before this
 	// since is since when the store has answered live, zero if it always has. A
-	// lease.Contact would not do: who has just begun may judge others at once, as
+	// replica.Contact would not do: who has just begun may judge others at once, as
 	// what is sent to one that is gone would be lost.
 	since time.Time
 
 	// What the goroutine alone uses, and Close after it: the newest message of each box
-	// that was handled, and of the own one who reads it, and the bytes that it has not
-	// been told of.
+	// that was handled, and the bytes of the own one that the store has not been told of.
 	read   map[string]scale.Rev
-	reader string
 	untold int
 }
 
@@ -119,7 +117,7 @@ func New(c Config) *Office {
 		config: c, node: strconv.FormatUint(1+rand.Uint64N(math.MaxUint64), 36), wake: make(chan struct{}, 1), done: make(chan struct{}),
 		keep: max(keepFor, min(c.Wait, keepMost-replica.DeadAfter)+replica.DeadAfter), read: make(map[string]scale.Rev),
 	}
-	o.own, o.reader = "node:"+o.node, o.node
+	o.own = "node:" + o.node
 	o.ctx, o.stop = context.WithCancel(context.Background())
 	return o
 }
@@ -149,7 +147,7 @@ func (o *Office) enter(ctx context.Context) error {
 		return err
 	}
 	for {
-		messages, _, err := o.config.Store.Read(ctx, common, o.read[common], "", 0)
+		messages, _, err := o.config.Store.Read(ctx, common, o.read[common], "")
 		if err != nil || len(messages) == 0 {
 			return err
 		}
@@ -256,8 +254,7 @@ func (o *Office) Close(ctx context.Context) {
 	_, err := o.config.Store.Put(ctx, scale.Write{Key: record(o.node), Prev: scale.Any})
 	o.failed(err)
 	o.readAll(ctx)
-	o.reader = closed // who has looked before the replica was unknown hears of it as he sends
-	o.readBox(ctx, o.own)
+	o.readLast(ctx)
 }
 
 // record is the entry of a replica. It is written again and again while the
@@ -384,29 +381,55 @@ func (o *Office) readAll(ctx context.Context) {
 	o.readBox(ctx, common)
 }
 
-// readBox handles what a box has. The own one is told what was handled, so that
-// it has room again. When it is closed it is read once, unless that may not be all: who
-// has sent what comes after that knows that nobody gets it.
+// readBox handles what a box has.
 func (o *Office) readBox(ctx context.Context, box string) {
-	reader, take := "", time.Duration(0)
+	reader := ""
 	if box == o.own {
-		reader, take, o.untold = o.reader, o.keep, 0
+		reader, o.untold = o.node, 0
 	}
 	for {
-		messages, _, err := o.config.Store.Read(ctx, box, o.read[box], reader, take)
+		messages, _, err := o.config.Store.Read(ctx, box, o.read[box], reader)
+		if errors.Is(err, scale.ErrTaken) { // the first time, and where the store has lost the box
+			if _, err = o.take(ctx, reader); err == nil {
+				continue
+			}
+		}
 		if err != nil {
 			o.failed(err)
 			return
 		}
-		size := 0
 		for _, m := range messages {
 			o.handle(box, m)
-			size += len(m.Data)
 		}
-		if len(messages) == 0 || reader == closed && size < scale.MaxValue/4 { // what replicas send is shorter than the rest
+		if len(messages) == 0 {
 			return
 		}
 	}
+}
+
+// take makes reader the reader of the replica's own box.
+func (o *Office) take(ctx context.Context, reader string) (scale.Box, error) {
+	return o.config.Store.Take(ctx, scale.Take{Box: o.own, Reader: reader, After: o.read[o.own], TTL: o.keep})
+}
+
+// readLast closes the own box and handles what it has then. A replica that sends a
+// message after that receives the error that nobody reads it.
+func (o *Office) readLast(ctx context.Context) {
+	found, err := o.take(ctx, closed)
+	for err == nil && o.read[o.own] < found.Last {
+		var messages []scale.Message
+		if messages, _, err = o.config.Store.Read(ctx, o.own, o.read[o.own], closed); len(messages) == 0 {
+			break
+		}
+		for _, m := range messages {
+			if m.Rev <= found.Last {
+				o.handle(o.own, m)
+			} else {
+				o.read[o.own] = m.Rev
+			}
+		}
+	}
+	o.failed(err)
 }
 
 // handle opens one message and passes it on. What does not open is dropped.

@@ -123,15 +123,15 @@ type late struct {
 	at   func(closed bool)
 }
 
-func (l *late) Read(ctx context.Context, box string, after scale.Rev, reader string, take time.Duration) ([]scale.Message, string, error) {
+func (l *late) Take(ctx context.Context, t scale.Take) (scale.Box, error) {
 	at := l.at
-	if at == nil || reader != closed {
-		return l.Store.Read(ctx, box, after, reader, take)
+	if at == nil || t.Reader != closed {
+		return l.Store.Take(ctx, t)
 	}
 	l.at = nil
 	at(false)
 	defer at(true)
-	return l.Store.Read(ctx, box, after, reader, take)
+	return l.Store.Take(ctx, t)
 }
 
 func (l *late) Append(ctx context.Context, p scale.Post) (scale.Rev, string, error) {
@@ -241,7 +241,7 @@ func TestLives(t *testing.T) {
 			t.Errorf("to a replica that never was: %v", err)
 		}
 		// Nor has a box come of it, which nobody would read.
-		if messages, _, err := store.Read(t.Context(), "node:nobody", 0, "", 0); err != nil || len(messages) > 0 {
+		if messages, _, err := store.Read(t.Context(), "node:nobody", 0, ""); err != nil || len(messages) > 0 {
 			t.Errorf("its box has %d messages, %v", len(messages), err)
 		}
 		if a.Node() == b.Node() || strings.ContainsAny(a.Node(), "-. ") {
@@ -416,11 +416,18 @@ func (s *away) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, e
 	return s.Store.Put(ctx, writes...)
 }
 
-func (s *away) Read(ctx context.Context, box string, after scale.Rev, reader string, take time.Duration) ([]scale.Message, string, error) {
+func (s *away) Read(ctx context.Context, box string, after scale.Rev, reader string) ([]scale.Message, string, error) {
 	if s.away.Load() {
 		return nil, "", scale.ErrUnavailable
 	}
-	return s.Store.Read(ctx, box, after, reader, take)
+	return s.Store.Read(ctx, box, after, reader)
+}
+
+func (s *away) Take(ctx context.Context, t scale.Take) (scale.Box, error) {
+	if s.away.Load() {
+		return scale.Box{}, scale.ErrUnavailable
+	}
+	return s.Store.Take(ctx, t)
 }
 
 // What a killed replica leaves in the store has an end, although questions have none.

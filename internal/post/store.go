@@ -84,9 +84,15 @@ func (g guardedStore) Append(ctx context.Context, p scale.Post) (rev scale.Rev, 
 }
 
 // Read implements scale.Store.
-func (g guardedStore) Read(ctx context.Context, box string, after scale.Rev, reader string, take time.Duration) (messages []scale.Message, before string, err error) {
-	err = g.try(func() (err error) { messages, before, err = g.Store.Read(ctx, box, after, reader, take); return err })
-	return messages, before, err
+func (g guardedStore) Read(ctx context.Context, box string, after scale.Rev, reader string) (messages []scale.Message, now string, err error) {
+	err = g.try(func() (err error) { messages, now, err = g.Store.Read(ctx, box, after, reader); return err })
+	return messages, now, err
+}
+
+// Take implements scale.Store.
+func (g guardedStore) Take(ctx context.Context, t scale.Take) (found scale.Box, err error) {
+	err = g.try(func() (err error) { found, err = g.Store.Take(ctx, t); return err })
+	return found, err
 }
 
 // Watch implements scale.Store. fn and gap are the server's and need no guard;

@@ -1,22 +1,28 @@
--- Append. KEYS: the box, its messages. ARGV: data, keep, ttl, refuse, channel. It
--- returns the Rev, 0 if there is no room, and the reader.
+-- Append. KEYS: the box, its messages. ARGV: data, keep, ttl, refuse, recent, prefix,
+-- box. It returns the Rev, 0 if there is no room, and the reader.
 
 local data, keep, size = ARGV[1], tonumber(ARGV[2]), #ARGV[1] + 64
 local b = redis.call('HMGET', KEYS[1], 'o', 'r', 'a', 'n')
 local last, sum = tonumber(b[2] or 0), tonumber(b[4] or 0)
-local rev = after(last)
+local rev, read, recent = after(last), tonumber(b[3] or 0), tonumber(ARGV[5])
 
 if keep > 0 then
   if size > keep then return {'0', ''} end
   -- The oldest have to go. Nothing is dropped before it is known that enough can.
   local from = '-'
+  while recent > 0 and sum > recent do
+    local m = redis.call('XRANGE', KEYS[2], from, '+', 'COUNT', 1)[1]
+    if not m or tonumber(string.match(m[1], '^%d+')) > read then break end
+    sum = sum - #m[2][4] - 64
+    from = '(' .. m[1]
+  end
   while sum + size > keep do
     local m = redis.call('XRANGE', KEYS[2], from, '+', 'COUNT', 1)[1]
     if not m then
       sum = 0 -- somebody has deleted them
       break
     end
-    if ARGV[4] == '1' and tonumber(string.match(m[1], '^%d+')) > tonumber(b[3] or 0) then return {'0', ''} end
+    if ARGV[4] == '1' and tonumber(string.match(m[1], '^%d+')) > read then return {'0', ''} end
     sum = sum - #m[2][4] - 64
     from = '(' .. m[1]
   end
@@ -28,5 +34,10 @@ if keep > 0 then
   redis.call('PEXPIRE', KEYS[2], outlive(KEYS[1], tonumber(ARGV[3])))
 end
 
-redis.call('PUBLISH', ARGV[5], 'm' .. digits(rev) .. ' ' .. digits(last) .. ' ' .. data)
+local to = keep > 0 and string.match(b[1] or '', '^([^/]*)/')
+if to then
+  redis.call('PUBLISH', ARGV[6] .. to, 'k' .. digits(rev) .. ' ' .. digits(last) .. '  ' .. ARGV[7])
+else
+  redis.call('PUBLISH', ARGV[6] .. ARGV[7], 'm' .. digits(rev) .. ' ' .. digits(last) .. ' ' .. data)
+end
 return {digits(rev), b[1] or ''}

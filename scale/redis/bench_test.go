@@ -127,8 +127,8 @@ func BenchmarkStore(b *testing.B) {
 			_, _, err := s.Append(ctx, scale.Post{Box: "watched", Data: value})
 			return err
 		},
-		"Read/take": func(ctx context.Context, i int) error {
-			_, _, err := s.Read(ctx, "box"+strconv.Itoa(i), 0, "me", time.Hour)
+		"Take": func(ctx context.Context, i int) error {
+			_, err := s.Take(ctx, scale.Take{Box: "box" + strconv.Itoa(i), Reader: "me", TTL: time.Hour})
 			return err
 		},
 	} {

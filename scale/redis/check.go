@@ -79,7 +79,11 @@ func try(ctx context.Context, e *engine) error {
 			_, _, err := e.Append(ctx, scale.Post{Box: "try", Keep: 100, TTL: time.Second, Data: []byte("x")})
 			return err
 		},
-		func() error { _, _, err := e.Read(ctx, "try", 0, "try", time.Second); return err },
+		func() error {
+			_, err := e.Take(ctx, scale.Take{Box: "try", Reader: "try", TTL: time.Second})
+			return err
+		},
+		func() error { _, _, err := e.Read(ctx, "try", 0, "try"); return err },
 	} {
 		if err := do(); err != nil {
 			return explain(e, "do what a Store does", err)

@@ -241,7 +241,7 @@ func TestKeysEnd(t *testing.T) {
 		if _, _, err := s.Append(t.Context(), scale.Post{Box: w.Key.Name, Data: []byte("x"), Keep: 1000, TTL: 100 * time.Millisecond}); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := s.Read(t.Context(), w.Key.Name, 0, "me", 200*time.Millisecond); err != nil {
+		if _, err := s.Take(t.Context(), scale.Take{Box: w.Key.Name, Reader: "me", TTL: 200 * time.Millisecond}); err != nil {
 			t.Fatal(err)
 		}
 	}

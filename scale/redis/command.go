@@ -34,9 +34,11 @@ var (
 	appendText string
 	//go:embed read.lua
 	readText string
+	//go:embed take.lua
+	takeText string
 
-	touchScript, putScript, dueScript = newScript(touchText), newScript(putText), newScript(dueText)
-	appendScript, readScript          = newScript(appendText), newScript(readText)
+	touchScript, putScript, dueScript    = newScript(touchText), newScript(putText), newScript(dueText)
+	appendScript, readScript, takeScript = newScript(appendText), newScript(readText), newScript(takeText)
 )
 
 // command is what the engine is asked: a script with its keys and arguments, or

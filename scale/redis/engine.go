@@ -445,7 +445,7 @@ func (e *engine) Append(ctx context.Context, p scale.Post) (scale.Rev, string, e
 		refuse = "1"
 	}
 	r := e.one(ctx, &command{&appendScript, e.boxKeys(p.Box),
-		[]string{rueidis.BinaryString(p.Data), strconv.Itoa(p.Keep), millis(p.TTL), refuse, e.prefix + p.Box}})
+		[]string{rueidis.BinaryString(p.Data), strconv.Itoa(p.Keep), millis(p.TTL), refuse, strconv.Itoa(p.Recent), e.prefix, p.Box}})
 	if r.err != nil {
 		return 0, "", r.err
 	}
@@ -468,12 +468,12 @@ func (e *engine) Append(ctx context.Context, p scale.Post) (scale.Rev, string, e
 
 // tell publishes text for a subject, by the machine that has a box.
 func (e *engine) tell(ctx context.Context, box, subject, text string) error {
-	return e.one(ctx, &command{&appendScript, e.boxKeys(box), []string{text, "0", "0", "0", e.prefix + subject}}).err
+	return e.one(ctx, &command{&appendScript, e.boxKeys(box), []string{text, "0", "0", "0", "0", e.prefix, subject}}).err
 }
 
 // Read implements scale.Store.
-func (e *engine) Read(ctx context.Context, box string, after scale.Rev, reader string, take time.Duration) ([]scale.Message, string, error) {
-	r := e.one(ctx, &command{&readScript, e.boxKeys(box), []string{number(after), reader, millis(take), strconv.Itoa(scale.MaxValue)}})
+func (e *engine) Read(ctx context.Context, box string, after scale.Rev, reader string) ([]scale.Message, string, error) {
+	r := e.one(ctx, &command{&readScript, e.boxKeys(box), []string{number(after), reader, strconv.Itoa(scale.MaxValue)}})
 	if r.err != nil {
 		return nil, "", r.err
 	}
@@ -501,6 +501,34 @@ func (e *engine) Read(ctx context.Context, box string, after scale.Rev, reader s
 		messages = append(messages, m)
 	}
 	return messages, before, nil
+}
+
+// Take implements scale.Store.
+func (e *engine) Take(ctx context.Context, t scale.Take) (found scale.Box, err error) {
+	r := e.one(ctx, &command{&takeScript, e.boxKeys(t.Box), []string{t.From, t.Reader, number(t.After), millis(t.TTL), e.prefix, t.Box}})
+	if r.err != nil {
+		return found, r.err
+	}
+	if len(r.answer) != 4 {
+		return found, odd(fmt.Errorf("%d values", len(r.answer)))
+	}
+	if found.Reader, err = r.answer[1].ToString(); err != nil {
+		return found, odd(err)
+	}
+	if found.Given, err = parseRev(&r.answer[2]); err != nil {
+		return found, err
+	}
+	if found.Last, err = parseRev(&r.answer[3]); err != nil {
+		return found, err
+	}
+	done, err := r.answer[0].AsInt64()
+	if err != nil {
+		return found, odd(err)
+	}
+	if done == 0 {
+		return found, scale.ErrTaken
+	}
+	return found, nil
 }
 
 // Watch implements scale.Store.

@@ -84,7 +84,11 @@ func unavailable(t *testing.T, s scale.Store) {
 		"Put":    func() error { return put(t.Context(), s, "x") },
 		"Due":    func() error { _, err := s.Due(t.Context(), "part", "index", "me", 1, time.Second); return err },
 		"Append": func() error { _, _, err := s.Append(t.Context(), scale.Post{Box: "box"}); return err },
-		"Read":   func() error { _, _, err := s.Read(t.Context(), "box", 0, "", 0); return err },
+		"Take": func() error {
+			_, err := s.Take(t.Context(), scale.Take{Box: "box", Reader: "me", TTL: time.Hour})
+			return err
+		},
+		"Read": func() error { _, _, err := s.Read(t.Context(), "box", 0, ""); return err },
 	}
 	n := 0
 	for range 3 {
@@ -146,7 +150,7 @@ func TestKill(t *testing.T) {
 	back(t, s)
 	eventually(t, "gap is called", func() bool { _, gaps := e.has(""); return gaps > 0 })
 	e.hears(t, s, "box")
-	if ms, _, err := s.Read(t.Context(), "box", 0, "", 0); err != nil || len(ms) != 2 || ms[1].Prev != ms[0].Rev {
+	if ms, _, err := s.Read(t.Context(), "box", 0, ""); err != nil || len(ms) != 2 || ms[1].Prev != ms[0].Rev {
 		t.Errorf("the box has %v, %v", ms, err)
 	}
 	for text, want := range map[string]bool{"does not answer": true, "answers again": true, "appendonly": false, "secret": false} {
@@ -191,7 +195,7 @@ func TestEmptyAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := listen(t, s, "box")
-	if _, _, err := s.Read(t.Context(), "box", 0, "me", time.Hour); err != nil {
+	if _, err := s.Take(t.Context(), scale.Take{Box: "box", Reader: "me", TTL: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	engine.kill()
@@ -205,8 +209,8 @@ func TestEmptyAgain(t *testing.T) {
 	if err != nil || again[0].Err != nil || again[0].Rev <= es[0].Rev {
 		t.Errorf("%v, %v, want a Rev after %d", again, err, es[0].Rev)
 	}
-	if _, before, err := s.Read(t.Context(), "box", 0, "me", time.Hour); err != nil || before != "" {
-		t.Errorf("the box had %q, %v", before, err)
+	if found, err := s.Take(t.Context(), scale.Take{Box: "box", Reader: "me", TTL: time.Hour}); err != nil || found.Reader != "" {
+		t.Errorf("the box had %q, %v", found.Reader, err)
 	}
 	eventually(t, "gap is called", func() bool { _, gaps := e.has(""); return gaps > 0 })
 	e.hears(t, s, "box")

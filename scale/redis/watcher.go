@@ -378,7 +378,7 @@ func (w *watcher) hear(m rueidis.PubSubMessage) {
 }
 
 // parseHint reads what scripts publish: "m" with Rev, Prev and data of a message,
-// "k" with Rev, Prev, part and name of an entry.
+// "k" with Rev, Prev, part and name of an entry, or no part and the name of a box.
 func parseHint(text string) (m scale.Message, ok bool) {
 	if text == "" {
 		return m, false

@@ -24,6 +24,12 @@ var boxChecks = []check{
 	{"BoxTTL", checkBoxTTL},
 	{"ReadBytes", checkReadBytes},
 	{"Handover", checkHandover},
+	{"Given", checkGiven},
+	{"Leave", checkLeave},
+	{"DeleteBox", checkDeleteBox},
+	{"Recent", checkRecent},
+	{"ReaderLives", checkReaderLives},
+	{"TellReader", checkTellReader},
 }
 
 // checkMessages checks that messages come out as they went in, in their order,
@@ -94,11 +100,14 @@ func checkTake(k *kit) {
 	if ms, before := k.read(k.b, first, "d.1", long); texts(ms) != "[2]" || before != "c.1" {
 		k.Errorf("the second reader got %s and %q", texts(ms), before)
 	}
-	for _, reader := range []string{"c.1", "", "d.10"} {
-		ms, before, err := k.a.Read(k.Context(), "box", 0, reader, 0)
+	for _, reader := range []string{"c.1", "d.10"} {
+		ms, before, err := k.a.Read(k.Context(), "box", 0, reader)
 		if !errors.Is(err, scale.ErrTaken) || len(ms) != 0 || before != "d.1" {
 			k.Errorf("reader %q got %s, %q, %v, want ErrTaken", reader, texts(ms), before, err)
 		}
+	}
+	if ms, before := k.read(k.a, 0, "", 0); texts(ms) != "[1 2]" || before != "d.1" {
+		k.Errorf("who is not a reader got %s and %q", texts(ms), before)
 	}
 	if ms, before := k.read(k.a, 0, "d.1", 0); texts(ms) != "[1 2]" || before != "d.1" {
 		k.Errorf("the reader got %s and %q", texts(ms), before)
@@ -106,11 +115,11 @@ func checkTake(k *kit) {
 	if _, before := k.read(k.a, first, "d.1", long); before != "d.1" {
 		k.Errorf("taking again tells of %q", before)
 	}
-	if _, _, err := k.a.Read(k.Context(), "none", 0, "c.1", 0); !errors.Is(err, scale.ErrTaken) {
+	if _, _, err := k.a.Read(k.Context(), "none", 0, "c.1"); !errors.Is(err, scale.ErrTaken) {
 		k.Errorf("reading what was never taken as somebody: %v, want ErrTaken", err)
 	}
-	if ms, before, err := k.a.Read(k.Context(), "empty", 0, "c.1", long); err != nil || len(ms) != 0 || before != "" {
-		k.Errorf("taking what is not there: %s, %q, %v", texts(ms), before, err)
+	if found := k.take(k.a, scale.Take{Box: "empty", Reader: "c.1", TTL: long}); found != (scale.Box{}) {
+		k.Errorf("taking what is not there returns %+v", found)
 	}
 	if _, reader := k.post(k.b, scale.Post{Box: "empty"}); reader != "c.1" {
 		k.Errorf("the reader of the empty box is %q", reader)
@@ -125,7 +134,8 @@ func checkTakeAtOnce(k *kit) {
 	succeeded := map[string]string{} // who came after whom
 	k.each(readers, func(i int, s scale.Store) error {
 		name := fmt.Sprint("r.", i)
-		_, before, err := s.Read(k.Context(), "box", 0, name, long)
+		found, err := s.Take(k.Context(), scale.Take{Box: "box", Reader: name, TTL: long})
+		before := found.Reader
 		mu.Lock()
 		defer mu.Unlock()
 		if other := succeeded[before]; other != "" {
@@ -193,9 +203,9 @@ func checkRefuse(k *kit) {
 	refused("when it was read by nobody in particular")
 	k.read(k.a, 0, "me", long)
 	refused("when it was taken by who has nothing yet")
-	k.read(k.a, revs[2], "me", 0)
-	refused("when it was read without being taken")
-	k.read(k.a, revs[0], "me", long)
+	k.read(k.a, revs[2], "", 0)
+	refused("when it was read by who is not the reader")
+	k.read(k.a, revs[0], "me", 0)
 	k.post(k.b, full("3"))
 	refused("when there was room for one")
 	if ms, _ := k.read(k.a, revs[0], "me", 0); len(ms) != 3 || ms[0].Prev > revs[0] || ms[0].Rev != revs[1] {
@@ -216,13 +226,14 @@ func checkRefuseAtOnce(k *kit) {
 	var appended sync.Map
 	var done atomic.Int64
 	read := make(chan error, 1)
+	k.take(k.b, scale.Take{Reader: "me", TTL: long})
 	go func() {
 		var after scale.Rev
 		seen := 0
 		stop := time.Now().Add(patience)
 		for finished := false; !finished || seen < writers*each; {
 			finished = done.Load() == writers
-			ms, _, err := k.b.Read(k.Context(), "box", after, "me", long)
+			ms, _, err := k.b.Read(k.Context(), "box", after, "me")
 			if err != nil || len(ms) > 0 && ms[0].Prev > after || time.Now().After(stop) {
 				read <- fmt.Errorf("the reader has %d messages: %w", seen, err)
 				return
@@ -289,7 +300,10 @@ func checkBoxTTL(k *kit) {
 	k.post(k.b, scale.Post{Box: "long", TTL: long})
 	k.post(k.b, scale.Post{Box: "long", TTL: brief})
 	read := func(box, reader string, take time.Duration) (n int, before string) {
-		ms, before, err := k.a.Read(k.Context(), box, 0, reader, take)
+		if take > 0 {
+			k.take(k.a, scale.Take{Box: box, Reader: reader, TTL: take})
+		}
+		ms, before, err := k.a.Read(k.Context(), box, 0, reader)
 		if err != nil {
 			k.Errorf("reading %s: %v", box, err)
 		}
@@ -341,60 +355,5 @@ func checkReadBytes(k *kit) {
 	}
 	if found != len(sizes) || calls < 2 {
 		k.Errorf("%d of %d were read in %d calls", found, len(sizes), calls)
-	}
-}
-
-// checkHandover checks that a box that goes from reader to reader loses nothing
-// and gives nothing twice: what is appended was read by the next one who took
-// the box after the one that its Append tells of.
-func checkHandover(k *kit) {
-	const messages, readers = 200, 10
-	var told [messages]string    // the reader, by Append
-	got := map[string][]string{} // the readers, by message
-	var takers sync.WaitGroup
-	takers.Go(func() {
-		var after scale.Rev
-		for i := range readers {
-			name := strconv.Itoa(i)
-			ms, _, err := []scale.Store{k.a, k.b}[i%2].Read(k.Context(), "box", after, name, long)
-			if err != nil {
-				k.Errorf("taking: %v", err)
-			}
-			for _, m := range ms {
-				after = m.Rev
-				got[string(m.Data)] = append(got[string(m.Data)], name)
-			}
-			time.Sleep(time.Millisecond)
-		}
-	})
-	k.each(4, func(i int, s scale.Store) error {
-		for n := i * messages / 4; n < (i+1)*messages/4; n++ {
-			_, reader, err := s.Append(k.Context(), fill(scale.Post{Data: []byte(strconv.Itoa(n))}))
-			if err != nil {
-				return err
-			}
-			if told[n] = reader; n%5 == 0 {
-				time.Sleep(time.Millisecond)
-			}
-		}
-		return nil
-	})
-	takers.Wait()
-	for n, reader := range told {
-		next := 0
-		if reader != "" {
-			last, err := strconv.Atoi(reader)
-			if err != nil {
-				k.Fatal(err)
-			}
-			next = last + 1
-		}
-		want := "[]"
-		if next < readers {
-			want = fmt.Sprintf("[%d]", next)
-		}
-		if by := got[strconv.Itoa(n)]; fmt.Sprint(by) != want {
-			k.Errorf("message %d, appended when %q had the box, was read by %s, want %s", n, reader, by, want)
-		}
 	}
 }

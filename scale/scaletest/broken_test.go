@@ -1,6 +1,7 @@
 package scaletest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,9 +23,12 @@ type broken struct {
 	put    func(ctx context.Context, writes ...scale.Write) ([]scale.Entry, error)
 	due    func(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error)
 	append func(ctx context.Context, p scale.Post) (scale.Rev, string, error)
-	read   func(ctx context.Context, box string, after scale.Rev, reader string, take time.Duration) ([]scale.Message, string, error)
+	read   func(ctx context.Context, box string, after scale.Rev, reader string) ([]scale.Message, string, error)
+	take   func(ctx context.Context, t scale.Take) (scale.Box, error)
 	watch  func(fn func(string, scale.Message), gap func()) scale.Watcher
 }
+
+func (b *broken) Take(ctx context.Context, t scale.Take) (scale.Box, error) { return b.take(ctx, t) }
 
 func (b *broken) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
 	return b.get(ctx, looks...)
@@ -42,8 +46,8 @@ func (b *broken) Append(ctx context.Context, p scale.Post) (scale.Rev, string, e
 	return b.append(ctx, p)
 }
 
-func (b *broken) Read(ctx context.Context, box string, after scale.Rev, reader string, take time.Duration) ([]scale.Message, string, error) {
-	return b.read(ctx, box, after, reader, take)
+func (b *broken) Read(ctx context.Context, box string, after scale.Rev, reader string) ([]scale.Message, string, error) {
+	return b.read(ctx, box, after, reader)
 }
 
 func (b *broken) Watch(fn func(string, scale.Message), gap func()) scale.Watcher {
@@ -127,6 +131,19 @@ func looks(change func(look *scale.Look)) func(b *broken) {
 				change(&looks[i])
 			}
 			return get(ctx, looks...)
+		}
+	}
+}
+
+// takes is a Take that changes what it is asked for, or what it returns.
+func takes(change func(t *scale.Take, found *scale.Box)) func(b *broken) {
+	return func(b *broken) {
+		do := b.take
+		b.take = func(ctx context.Context, t scale.Take) (scale.Box, error) {
+			change(&t, &scale.Box{})
+			found, err := do(ctx, t)
+			change(&scale.Take{}, &found)
+			return found, err
 		}
 	}
 }
@@ -229,8 +246,8 @@ var breakages = map[string]func(b *broken){
 	},
 	"messages come again": func(b *broken) {
 		read := b.read
-		b.read = func(ctx context.Context, box string, after scale.Rev, reader string, take time.Duration) ([]scale.Message, string, error) {
-			return read(ctx, box, max(after-1, 0), reader, take)
+		b.read = func(ctx context.Context, box string, after scale.Rev, reader string) ([]scale.Message, string, error) {
+			return read(ctx, box, max(after-1, 0), reader)
 		}
 	},
 	"answers are in no order": written(slices.Reverse[[]scale.Entry]),
@@ -452,63 +469,78 @@ var breakages = map[string]func(b *broken){
 	},
 	"readers are not fenced": func(b *broken) {
 		read := b.read
-		b.read = func(ctx context.Context, box string, after scale.Rev, reader string, take time.Duration) ([]scale.Message, string, error) {
-			ms, before, err := read(ctx, box, after, reader, take)
+		b.read = func(ctx context.Context, box string, after scale.Rev, reader string) ([]scale.Message, string, error) {
+			ms, before, err := read(ctx, box, after, reader)
 			if errors.Is(err, scale.ErrTaken) {
-				return read(ctx, box, after, before, 0)
+				return read(ctx, box, after, "")
 			}
-			return ms, before, err
-		}
-	},
-	"a box is read and then taken": func(b *broken) {
-		read := b.read
-		b.read = func(ctx context.Context, box string, after scale.Rev, reader string, take time.Duration) ([]scale.Message, string, error) {
-			if take == 0 {
-				return read(ctx, box, after, reader, take)
-			}
-			_, before, err := read(ctx, box, after, "nobody", 0)
-			if err != nil && !errors.Is(err, scale.ErrTaken) {
-				return nil, before, err
-			}
-			ms, _, _ := read(ctx, box, after, before, 0)
-			time.Sleep(time.Millisecond)
-			_, _, err = read(ctx, box, after, reader, take)
 			return ms, before, err
 		}
 	},
 	"reading says what was read": func(b *broken) {
-		read := b.read
-		b.read = func(ctx context.Context, box string, after scale.Rev, reader string, take time.Duration) ([]scale.Message, string, error) {
-			ms, before, err := read(ctx, box, after, reader, take)
+		read, take := b.read, b.take
+		b.read = func(ctx context.Context, box string, after scale.Rev, reader string) ([]scale.Message, string, error) {
+			ms, before, err := read(ctx, box, after, reader)
 			if len(ms) > 0 && reader != "" {
-				_, _, err = read(ctx, box, ms[len(ms)-1].Rev, reader, long)
+				_, err = take(ctx, scale.Take{Box: box, Reader: reader, After: ms[len(ms)-1].Rev, TTL: long})
 			}
 			return ms, before, err
 		}
 	},
-	"the one before is not told": func(b *broken) {
+	"what is read is not given": func(b *broken) {
 		read := b.read
-		b.read = func(ctx context.Context, box string, after scale.Rev, reader string, take time.Duration) ([]scale.Message, string, error) {
-			ms, _, err := read(ctx, box, after, reader, take)
-			return ms, "", err
+		b.read = func(ctx context.Context, box string, after scale.Rev, reader string) ([]scale.Message, string, error) {
+			if _, now, err := read(ctx, box, after, ""); reader != "" && now != reader {
+				return nil, now, cmp.Or(err, scale.ErrTaken)
+			}
+			return read(ctx, box, after, "")
 		}
 	},
-	"a take ends early": func(b *broken) {
+	"what is looked at is given": func(b *broken) {
 		read := b.read
-		b.read = func(ctx context.Context, box string, after scale.Rev, reader string, take time.Duration) ([]scale.Message, string, error) {
-			return read(ctx, box, after, reader, min(take, brief/2))
+		b.read = func(ctx context.Context, box string, after scale.Rev, reader string) ([]scale.Message, string, error) {
+			if _, now, err := read(ctx, box, after, ""); reader == "" && err == nil {
+				reader = now
+			}
+			return read(ctx, box, after, reader)
+		}
+	},
+	"the one before is not told":      takes(func(_ *scale.Take, found *scale.Box) { found.Reader = "" }),
+	"what was given is not told":      takes(func(_ *scale.Take, found *scale.Box) { found.Given = 0 }),
+	"the newest is not told":          takes(func(_ *scale.Take, found *scale.Box) { found.Last = found.Given }),
+	"a take ends early":               takes(func(t *scale.Take, _ *scale.Box) { t.TTL = min(t.TTL, brief/2) }),
+	"a box cannot be deleted":         takes(func(t *scale.Take, _ *scale.Box) { t.TTL = max(t.TTL, brief); t.Reader = cmp.Or(t.Reader, "x") }),
+	"From does not matter":            takes(func(t *scale.Take, _ *scale.Box) { t.From = "" }),
+	"who takes begins at the end":     takes(func(t *scale.Take, _ *scale.Box) { t.After = 1 << 60 }),
+	"who leaves returns nothing":      takes(func(t *scale.Take, _ *scale.Box) { t.After = scale.Unread }),
+	"readers have no subject":         takes(func(t *scale.Take, _ *scale.Box) { t.Reader = strings.ReplaceAll(t.Reader, "/", ".") }),
+	"all is kept of what was read":    posts(func(p *scale.Post) { p.Recent = 0 }),
+	"nothing is kept of what is read": posts(func(p *scale.Post) { p.Recent = min(p.Recent, 1) }),
+	"what was not read is dropped": posts(func(p *scale.Post) {
+		if p.Recent > 0 {
+			p.Keep, p.Refuse = p.Recent+64, false
+		}
+	}),
+	"a lost take counts": func(b *broken) {
+		take := b.take
+		b.take = func(ctx context.Context, t scale.Take) (scale.Box, error) {
+			found, err := take(ctx, t)
+			if errors.Is(err, scale.ErrTaken) {
+				return found, nil
+			}
+			return found, err
 		}
 	},
 	"everything is read": func(b *broken) {
 		read := b.read
-		b.read = func(ctx context.Context, box string, after scale.Rev, reader string, take time.Duration) ([]scale.Message, string, error) {
-			return read(ctx, box, max(0, after-1), reader, take)
+		b.read = func(ctx context.Context, box string, after scale.Rev, reader string) ([]scale.Message, string, error) {
+			return read(ctx, box, max(0, after-1), reader)
 		}
 	},
 	"what is missing does not show": func(b *broken) {
 		read := b.read
-		b.read = func(ctx context.Context, box string, after scale.Rev, reader string, take time.Duration) ([]scale.Message, string, error) {
-			ms, before, err := read(ctx, box, after, reader, take)
+		b.read = func(ctx context.Context, box string, after scale.Rev, reader string) ([]scale.Message, string, error) {
+			ms, before, err := read(ctx, box, after, reader)
 			if len(ms) > 0 {
 				ms[0].Prev = min(after, ms[0].Prev)
 			}
@@ -517,10 +549,10 @@ var breakages = map[string]func(b *broken){
 	},
 	"a box is read at once": func(b *broken) {
 		read := b.read
-		b.read = func(ctx context.Context, box string, after scale.Rev, reader string, take time.Duration) ([]scale.Message, string, error) {
+		b.read = func(ctx context.Context, box string, after scale.Rev, reader string) ([]scale.Message, string, error) {
 			var all []scale.Message
 			for {
-				ms, before, err := read(ctx, box, after, reader, take)
+				ms, before, err := read(ctx, box, after, reader)
 				if all = append(all, ms...); err != nil || len(ms) == 0 {
 					return all, before, err
 				}
@@ -635,7 +667,7 @@ func failures(t *testing.T, c check, breakage func(b *broken)) []string {
 	o := &outcome{}
 	synctest.Test(t, func(t *testing.T) {
 		b := &broken{Store: scale.NewLocal()}
-		b.get, b.put, b.due, b.append, b.read, b.watch = b.Store.Get, b.Store.Put, b.Store.Due, b.Store.Append, b.Store.Read, b.Store.Watch
+		b.get, b.put, b.due, b.append, b.read, b.take, b.watch = b.Store.Get, b.Store.Put, b.Store.Due, b.Store.Append, b.Store.Read, b.Store.Take, b.Store.Watch
 		if breakage != nil {
 			breakage(b)
 		}

@@ -338,7 +338,8 @@ func checkContext(k *kit) {
 		},
 		"Due":    func() error { _, err := k.a.Due(ctx, "part", "due", "me", 1, long); return err },
 		"Append": func() error { _, _, err := k.a.Append(ctx, fill(scale.Post{})); return err },
-		"Read":   func() error { _, _, err := k.a.Read(ctx, "box", 0, "me", long); return err },
+		"Read":   func() error { _, _, err := k.a.Read(ctx, "box", 0, ""); return err },
+		"Take":   func() error { _, err := k.a.Take(ctx, scale.Take{Box: "box", Reader: "me", TTL: long}); return err },
 		"Add":    func() error { return w.Add(ctx, "box") },
 	} {
 		if err := do(); !errors.Is(err, context.Canceled) {
@@ -403,8 +404,31 @@ func checkMisuse(k *kit) {
 			_, _, err := k.a.Append(k.Context(), scale.Post{Box: bad, Keep: 100, TTL: long})
 			return err
 		})
-		k.refused("a reader", func() error { _, _, err := k.a.Read(k.Context(), "box", 0, bad, long); return err })
+		for what, t := range map[string]scale.Take{
+			"a box to take": {Box: bad, Reader: "me", TTL: long}, "a reader who takes": {Box: "box", Reader: bad, TTL: long},
+		} {
+			k.refused(what, func() error { _, err := k.a.Take(k.Context(), t); return err })
+		}
+		if bad == "" {
+			continue
+		}
+		k.refused("a reader", func() error { _, _, err := k.a.Read(k.Context(), "box", 0, bad); return err })
+		k.refused("a reader before", func() error {
+			_, err := k.a.Take(k.Context(), scale.Take{Box: "box", From: bad, Reader: "me", TTL: long})
+			return err
+		})
 	}
+	for what, t := range map[string]scale.Take{
+		"a Take for less than no time": {Box: "box", Reader: "me", TTL: -1}, "a Take by nobody": {Box: "box", TTL: long},
+		"a Take after nothing": {Box: "box", Reader: "me", After: scale.Unread - 1, TTL: long},
+	} {
+		k.refused(what, func() error { _, err := k.a.Take(k.Context(), t); return err })
+	}
+	k.refused("a Read after nothing", func() error { _, _, err := k.a.Read(k.Context(), "box", scale.Unread-1, ""); return err })
+	k.refused("less than nothing of what was read", func() error {
+		_, _, err := k.a.Append(k.Context(), scale.Post{Box: "box", Keep: 100, Recent: -1, TTL: long})
+		return err
+	})
 	k.refused("Due of none", func() error { _, err := k.a.Due(k.Context(), "part", "due", "me", 0, long); return err })
 	k.refused("Due for no time", func() error { _, err := k.a.Due(k.Context(), "part", "due", "me", 1, 0); return err })
 	k.refused("a message without TTL", func() error { _, _, err := k.a.Append(k.Context(), scale.Post{Box: "box", Keep: 100}); return err })

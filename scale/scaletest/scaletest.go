@@ -195,10 +195,31 @@ func fill(p scale.Post) scale.Post {
 	return p
 }
 
-// read reads the box "box", and the check ends if that cannot be done.
+// take makes reader the reader of the box "box", and the check ends if that cannot be done.
+func (k *kit) take(s scale.Store, t scale.Take) scale.Box {
+	k.Helper()
+	if t.Box == "" {
+		t.Box = "box"
+	}
+	found, err := s.Take(k.Context(), t)
+	if err != nil {
+		k.Fatalf("Take by %q from %q after %d for %v: %v", t.Reader, t.From, t.After, t.TTL, err)
+	}
+	return found
+}
+
+// read reads the box "box", which it takes first if take is not 0, and the check ends if
+// that cannot be done. before is the reader until then.
 func (k *kit) read(s scale.Store, after scale.Rev, reader string, take time.Duration) (messages []scale.Message, before string) {
 	k.Helper()
-	messages, before, err := s.Read(k.Context(), "box", after, reader, take)
+	taken := scale.Box{}
+	if take > 0 {
+		taken = k.take(s, scale.Take{Reader: reader, After: after, TTL: take})
+	}
+	messages, before, err := s.Read(k.Context(), "box", after, reader)
+	if take > 0 {
+		before = taken.Reader
+	}
 	if err != nil {
 		k.Fatalf("Read after %d by %q for %v: %v", after, reader, take, err)
 	}

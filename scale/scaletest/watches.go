@@ -151,7 +151,7 @@ func checkHearAfterwards(k *kit) {
 	found := make(chan error, 100)
 	w := k.b.Watch(func(subject string, m scale.Message) {
 		if subject == "box" {
-			ms, _, err := k.b.Read(k.Context(), "box", m.Prev, "", 0)
+			ms, _, err := k.b.Read(k.Context(), "box", m.Prev, "")
 			if err != nil || len(ms) == 0 || ms[0].Rev != m.Rev {
 				err = fmt.Errorf("message %d was heard of, and is not the first of %d, %w", m.Rev, len(ms), err)
 			}

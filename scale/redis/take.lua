@@ -1,0 +1,24 @@
+-- Take. KEYS: the box, its messages. ARGV: from, '' for any; reader; after, -1 for what was
+-- given; ttl, 0 to delete; prefix, box. It returns whether it was done, the reader before,
+-- the newest message that was given, and the newest.
+
+local b = redis.call('HMGET', KEYS[1], 'o', 'g', 'r')
+local owner, given = b[1] or '', tonumber(b[2] or 0)
+local from, reader, at, ttl = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local found = {1, owner, digits(given), b[3] or '0'}
+if from ~= '' and from ~= owner then
+  found[1] = 0
+  return found
+end
+
+if ttl == 0 then
+  redis.call('DEL', KEYS[1], KEYS[2])
+else
+  if at == '-1' then at = digits(given) end
+  redis.call('HSET', KEYS[1], 'o', reader, 'a', at, 't', ttl)
+  if from ~= '' then redis.call('HSET', KEYS[1], 'g', at) end
+  redis.call('PEXPIRE', KEYS[2], outlive(KEYS[1], ttl))
+end
+local to = owner ~= reader and string.match(owner, '^([^/]*)/')
+if to then redis.call('PUBLISH', ARGV[5] .. to, 'k' .. digits(now) .. ' 0  ' .. ARGV[6]) end
+return found
