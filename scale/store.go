@@ -23,6 +23,17 @@
 // clocks. If one of them takes over from another that is behind by d, all times
 // are over sooner by d. Such machines have to keep their clocks together (NTP).
 //
+// # Readers
+//
+// A box has one reader, the one that took it last. Reads by an earlier one fail, so that
+// each message is returned to one reader, unless a later one asks for it again. The
+// Store notes two positions. What was given was returned to a reader, which may have
+// failed before it used that. What was read the reader has told by a later Read, so
+// that it need not be kept. A reader that ends in order takes the box under another
+// name, and says up to where it has used what it was given; the next reader goes on
+// there. After a reader that was killed, the next one goes on behind what was given, or
+// at a position that it knows from elsewhere.
+//
 // # Names
 //
 // Parts, names, indexes, limits, boxes, subjects, owners and readers have 1 to
