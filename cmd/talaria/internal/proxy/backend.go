@@ -25,14 +25,16 @@ type backend struct {
 	watched []string                    // resources that clients without sessions listen to, in the order of the last time
 }
 
-// state keeps what became of the attempts to come back.
-func (b *backend) state(state client.State, err error) {
+// state keeps what became of the attempts to come back, and reports whether the server
+// is there again.
+func (b *backend) state(state client.State, err error) (again bool) {
 	switch {
 	case state == client.StateReady:
-		b.lost.Store(nil)
+		return b.lost.Swap(nil) != nil
 	case err != nil:
 		b.lost.Store(&err)
 	}
+	return false
 }
 
 // backTime is how long a request waits for a connection that was lost.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -78,7 +79,13 @@ func testOutage(t *testing.T, back protocol.Revision, alone bool) {
 		o.Revisions = []protocol.Revision{back}
 		return client.Connect(ctx, client.Conn(cable.dial), o)
 	}})
-	c := one(t, p, &client.Options{Revisions: []protocol.Revision{protocol.V20250618}})
+	var mu sync.Mutex
+	var heard []string
+	c := one(t, p, &client.Options{Revisions: []protocol.Revision{protocol.V20250618}, OnNotification: func(n client.Notification) {
+		mu.Lock()
+		defer mu.Unlock()
+		heard = append(heard, n.Method)
+	}})
 	echo := func(want string) {
 		t.Helper()
 		if r, err := c.Call(t.Context(), "echo", map[string]string{"text": want}); err != nil || r.Text() != want {
@@ -110,4 +117,12 @@ func testOutage(t *testing.T, back protocol.Revision, alone bool) {
 	}
 	time.Sleep(time.Minute)
 	echo("after")
+	synctest.Wait()
+	mu.Lock()
+	defer mu.Unlock()
+	for _, method := range []string{protocol.MethodToolsChanged, protocol.MethodPromptsChanged, protocol.MethodResourcesChanged} {
+		if !slices.Contains(heard, method) { // over HTTP twice: the connection of the session was away, and the shared one
+			t.Errorf("the client receives no %s of the server that is back, which may be another; it receives %v", method, heard)
+		}
+	}
 }

@@ -106,7 +106,12 @@ func (p *Proxy) connect(ctx context.Context, session string) (*backend, error) {
 	b := &backend{}
 	o := &client.Options{Timeout: 30 * time.Second, MaxTimeout: -1, Roots: nil, Logger: p.opts.Logger, LaxCapabilities: true,
 		Tasks:     client.TasksOff, // they end here: the proxy's own clients could not ask about them
-		Reconnect: &client.Backoff{Attempts: -1}, OnState: b.state}
+		Reconnect: &client.Backoff{Attempts: -1}}
+	o.OnState = func(state client.State, err error) {
+		if b.state(state, err) {
+			p.again(session)
+		}
+	}
 	o.OnNotification = func(e client.Notification) { p.tell(session, e) }
 	if session == "" {
 		// Clients of revisions without sessions answer in a later request; the
@@ -123,15 +128,16 @@ func (p *Proxy) connect(ctx context.Context, session string) (*backend, error) {
 // lists and calls are passed on.
 func pretended(have protocol.ServerCapabilities) []mcp.Component {
 	type none struct{}
+	stands := mcp.Doc("It stands for what the server behind has.")
 	var list []mcp.Component
 	if have.Tools != nil {
-		list = append(list, mcp.Tool("none", func(*mcp.Frame, none) (string, error) { return "", mcp.ErrNotFound }))
+		list = append(list, mcp.Tool("none", func(*mcp.Frame, none) (string, error) { return "", mcp.ErrNotFound }, stands))
 	}
 	if have.Prompts != nil {
-		list = append(list, mcp.Prompt("none", func(*mcp.Frame, none) (string, error) { return "", mcp.ErrNotFound }))
+		list = append(list, mcp.Prompt("none", func(*mcp.Frame, none) (string, error) { return "", mcp.ErrNotFound }, stands))
 	}
 	if have.Resources != nil {
-		list = append(list, mcp.Resource("proxy:none", func(*mcp.Frame) (string, error) { return "", mcp.ErrNotFound }))
+		list = append(list, mcp.Resource("proxy:none", func(*mcp.Frame) (string, error) { return "", mcp.ErrNotFound }, stands))
 	}
 	return list
 }
@@ -332,6 +338,22 @@ func (p *Proxy) subscribe(f *mcp.Frame, next mcp.Handler) (protocol.Result, erro
 		}
 	}
 	return next(f)
+}
+
+// again notifies clients that the lists may have changed: a server that has come back
+// may be another.
+func (p *Proxy) again(session string) {
+	server := p.server.Load()
+	if server == nil {
+		return // it is not yet served
+	}
+	for _, method := range []string{protocol.MethodToolsChanged, protocol.MethodPromptsChanged, protocol.MethodResourcesChanged} {
+		if session == "" {
+			p.warn(server.NotifyAll(method, nil), "notifying of a server that has come back")
+		} else if err := server.Notify(session, method, nil); !errors.Is(err, mcp.ErrSessionNotFound) {
+			p.warn(err, "notifying of a server that has come back")
+		}
+	}
 }
 
 // tell passes a notification on.
