@@ -65,11 +65,17 @@ func arrive(t *testing.T, tr transportUnderTest, rev protocol.Revision, s *mcp.S
 func join(t *testing.T, tr transportUnderTest, rev protocol.Revision, s *mcp.Server) *party {
 	t.Helper()
 	p := arrive(t, tr, rev, s)
-	if !rev.Modern() {
-		p.want(p.ask("initialize", hello(rev.String())), `"result":`)
+	p.greet()
+	return p
+}
+
+// greet opens a session in a legacy revision.
+func (p *party) greet() {
+	p.t.Helper()
+	if !p.rev.Modern() {
+		p.want(p.ask("initialize", hello(p.rev.String())), `"result":`)
 		p.c.say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	}
-	return p
 }
 
 // hello returns the members of the params of initialize.

@@ -571,7 +571,7 @@ func setLevel(f *frame.Frame) (protocol.Result, error) {
 	var params struct {
 		Level string `json:"level"`
 	}
-	if err := json.Unmarshal(f.Request().Params.Raw, &params); err != nil {
+	if err := jsonx.Unmarshal(f.Request().Params.Raw, &params); err != nil {
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.level must be a string: %w", err)
 	}
 	var level protocol.Level

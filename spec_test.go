@@ -70,6 +70,7 @@ type specWatch struct {
 // heard checks what came back for asked, and returns it.
 func (w *specWatch) heard(asked string, answers ...string) []string {
 	w.t.Helper()
+	asked = strings.TrimLeft(asked, "\ufeff")
 	for _, answer := range answers {
 		var m struct {
 			Result struct{ ProtocolVersion string }

@@ -14,6 +14,7 @@ import (
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/tasks"
@@ -554,7 +555,7 @@ func (x *taskExtension) methods() []dispatch.Method {
 				return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.inputResponses is missing: it has the answers, by their keys")
 			}
 			var answers map[string]json.RawMessage
-			if err := json.Unmarshal(f.Request().Params.InputResponses, &answers); err != nil {
+			if err := jsonx.Unmarshal(f.Request().Params.InputResponses, &answers); err != nil {
 				return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.inputResponses must be an object: %w", err)
 			}
 			return wire.EmptyResult{}, x.Update(f, f.Principal(), id, answers)

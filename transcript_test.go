@@ -108,6 +108,7 @@ func firstDifference(want, got string) string {
 // isRequest reports whether a line wants an answer: it has an id, or cannot be
 // read at all.
 func isRequest(line string) bool {
+	line = strings.TrimLeft(line, "\ufeff")
 	type message struct {
 		ID     json.RawMessage `json:"id"`
 		Method string          `json:"method"`

@@ -160,7 +160,7 @@ func (c *httpClient) setHeaders(req *http.Request, line string) {
 		Method string
 		Params struct{ Name, URI, TaskID string }
 	}
-	_ = json.Unmarshal([]byte(line), &m) // a broken line has no headers
+	_ = json.Unmarshal([]byte(strings.TrimLeft(line, "\ufeff")), &m) // a broken line has no headers
 	req.Header.Set("MCP-Protocol-Version", c.rev.String())
 	req.Header.Set("Mcp-Method", m.Method)
 	name := m.Params.Name

@@ -1,10 +1,10 @@
 package app
 
 import (
-	"encoding/json"
 	"slices"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/option"
 	"github.com/talaria-go/mcp/internal/wire"
 )
@@ -40,5 +40,5 @@ func showsViews(f *mcp.Frame) bool {
 		Types []string `json:"mimeTypes"`
 	}
 	declared, ok := f.ClientCapabilities().Extensions[wire.AppsExtension]
-	return ok && json.Unmarshal(declared, &settings) == nil && slices.Contains(settings.Types, wire.ViewType)
+	return ok && jsonx.Unmarshal(declared, &settings) == nil && slices.Contains(settings.Types, wire.ViewType)
 }

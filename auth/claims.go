@@ -1,13 +1,14 @@
 package auth
 
 import (
-	"encoding/json"
 	"errors"
 	"math"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
 // claims are the claims of a token, or the members of an introspection
@@ -23,7 +24,7 @@ type claims struct {
 // ignore case. Claims of the wrong type make the token invalid.
 func parseClaims(payload []byte) (*claims, error) {
 	c := &claims{}
-	if err := json.Unmarshal(payload, &c.all); err != nil || c.all == nil {
+	if err := jsonx.Unmarshal(payload, &c.all); err != nil || c.all == nil {
 		return nil, invalid(err, "the claims of the token are malformed")
 	}
 	ok := c.text("iss", &c.Issuer) && c.text("sub", &c.Subject) && c.text("client_id", &c.Client) &&

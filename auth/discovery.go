@@ -2,7 +2,6 @@ package auth
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
 // issuerMetadata is the part of an issuer's metadata (RFC 8414) that is needed
@@ -30,7 +31,7 @@ func discover(ctx context.Context, client *http.Client, issuer string) (*issuerM
 			continue
 		}
 		var m issuerMetadata
-		if err := json.Unmarshal(text, &m); err != nil {
+		if err := jsonx.Unmarshal(text, &m); err != nil {
 			faults = append(faults, fmt.Errorf("%s: %w", where, err))
 			continue
 		}

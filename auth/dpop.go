@@ -9,7 +9,6 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -231,7 +231,7 @@ func (p *proofs) open(proof, key string) (*proofClaims, error) {
 		return nil, badProof("the signature of the proof is wrong", err)
 	}
 	var claims proofClaims
-	if err := json.Unmarshal(payload, &claims); err != nil {
+	if err := jsonx.Unmarshal(payload, &claims); err != nil {
 		return nil, badProof("the claims of the proof are malformed", err)
 	}
 	return &claims, nil

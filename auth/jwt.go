@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
 // JWTOptions are the options of a Verifier made by NewJWT. The zero value has
@@ -246,7 +248,7 @@ func (v *jwtVerifier) issued(token string) bool {
 	}
 	var all map[string]json.RawMessage
 	var issuer string
-	return json.Unmarshal(payload, &all) == nil && json.Unmarshal(all["iss"], &issuer) == nil && issuer == v.issuer
+	return jsonx.Unmarshal(payload, &all) == nil && jsonx.Unmarshal(all["iss"], &issuer) == nil && issuer == v.issuer
 }
 
 // httpClient returns c, or if it is nil a client that follows no redirects: an

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/safely"
 )
 
@@ -231,7 +232,7 @@ func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 	var raw struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
-	if err := json.Unmarshal(text, &raw); err != nil {
+	if err := jsonx.Unmarshal(text, &raw); err != nil {
 		return nil, fmt.Errorf("no JWK Set: %w", err)
 	}
 	var keys []jose.JSONWebKey
@@ -240,7 +241,7 @@ func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 			break
 		}
 		var k jose.JSONWebKey
-		if json.Unmarshal(one, &k) != nil || !k.Valid() || !k.IsPublic() || k.Use != "" && k.Use != "sig" {
+		if jsonx.Unmarshal(one, &k) != nil || !k.Valid() || !k.IsPublic() || k.Use != "" && k.Use != "sig" {
 			continue
 		}
 		k.Certificates = nil // nothing asks for them

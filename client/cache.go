@@ -182,7 +182,7 @@ func newOwner() string { return rand.Text() }
 // ttlMs and cacheScope. What cannot be read counts as stale.
 func freshness(result []byte) (cache protocol.Cache) {
 	// What cannot be read counts as stale, which is always right.
-	_ = members(result, func(name []byte, s *jsonx.Scanner) error {
+	_ = given(result, func(name []byte, s *jsonx.Scanner) error {
 		switch string(name) {
 		case "ttlMs":
 			cache.TTL = parseTTL(value(s))

@@ -349,7 +349,7 @@ func (c *Client) Complete(ctx context.Context, q Completion, options ...CallOpti
 		return nil, err
 	}
 	var result wire.CompleteResult
-	if err := json.Unmarshal(raw, &result); err != nil {
+	if err := jsonx.Unmarshal(raw, &result); err != nil {
 		return nil, wrap(op, protocol.MethodComplete, "", invalid(fmt.Errorf("it is not that of completion/complete: %w", err)))
 	}
 	return &result.Completion, nil
@@ -535,7 +535,7 @@ func nameIn(method string, members []byte) string {
 	}
 	var name string
 	// A name that is none is for the server to refuse.
-	_ = json.Unmarshal(jsonx.Lookup(braces(members), []string{member}), &name)
+	_ = jsonx.Unmarshal(jsonx.Lookup(braces(members), []string{member}), &name)
 	return name
 }
 

@@ -285,7 +285,7 @@ func (conn *connection) silence(err error) error {
 // callOf returns the call with an id that the server has sent back, or nil if
 // it is not one of this connection.
 func (conn *connection) callOf(id protocol.ID) *call {
-	n, err := strconv.ParseInt(id.String(), 10, 64)
+	n, err := strconv.ParseInt(id.Canonical().String(), 10, 64)
 	if err != nil {
 		return nil
 	}
@@ -328,7 +328,7 @@ func (conn *connection) answer(m *protocol.Message, during *link.Message) {
 // unmatched remembers an answer with an id that no request of this client has
 // or had, such as "1" for 1: it may be the reason why a request gets no answer.
 func (conn *connection) unmatched(id protocol.ID, during *link.Message) {
-	if n, err := strconv.ParseInt(id.String(), 10, 64); err == nil && conn.client.calls.issued(n) {
+	if n, err := strconv.ParseInt(id.Canonical().String(), 10, 64); err == nil && conn.client.calls.issued(n) {
 		return // it is late
 	}
 	conn.mu.Lock()
@@ -467,11 +467,11 @@ func (conn *connection) notified(m *protocol.Message, during *link.Message) {
 // no call under way is ignored, since it may be late.
 func (conn *connection) progressed(params []byte, during *link.Message) {
 	var p Progress
-	var token []byte
-	err := members(params, func(name []byte, s *jsonx.Scanner) error {
+	var token protocol.ID
+	err := given(params, func(name []byte, s *jsonx.Scanner) error {
 		switch string(name) {
 		case "progressToken":
-			token = value(s)
+			return token.UnmarshalJSON(value(s))
 		case "progress":
 			p.Progress = number(value(s))
 		case "total":
@@ -488,19 +488,13 @@ func (conn *connection) progressed(params []byte, during *link.Message) {
 		}
 		return nil
 	})
-	id, bad := strconv.ParseInt(string(token), 10, 64)
 	if err != nil {
 		conn.client.logUnread(protocol.MethodProgress, err)
 		return
 	}
-	if bad != nil {
-		return // no request of this client has such a token
+	if c := conn.callOf(token); c != nil { // or else it is late, or no request of this client has such a token
+		c.advance(p, conn.sync)
 	}
-	c := conn.client.calls.find(id)
-	if c == nil || c.conn != conn {
-		return // late, as it may be
-	}
-	c.advance(p, conn.sync)
 }
 
 // number reads a number of a notification. Anything else counts as 0, because
@@ -531,7 +525,7 @@ func stringIn(raw []byte, path ...string) string {
 // question any more, or gives up a request of the client.
 func (conn *connection) gaveUp(params []byte) {
 	var p wire.CancelledParams
-	if json.Unmarshal(params, &p) != nil || p.RequestID.IsZero() {
+	if jsonx.Unmarshal(params, &p) != nil || p.RequestID.IsZero() {
 		return // to be ignored
 	}
 	if conn.asked.Cancel(p.RequestID) {

@@ -158,7 +158,7 @@ func retryAfter(err error) time.Duration {
 	var said struct {
 		RetryAfterMs uint32 `json:"retryAfterMs"`
 	}
-	if errors.As(err, &own) && own.Data != nil && json.Unmarshal(own.Data, &said) == nil {
+	if errors.As(err, &own) && own.Data != nil && jsonx.Unmarshal(own.Data, &said) == nil {
 		return time.Duration(said.RetryAfterMs) * time.Millisecond
 	}
 	return 0
@@ -324,7 +324,7 @@ func kindOfFault(method, name string, fault *protocol.Error) error {
 			URI string `json:"uri"`
 		}
 		// Modern revisions have no code for it; the data names the resource.
-		if method == protocol.MethodResourcesRead && len(data) > 0 && json.Unmarshal(data, &about) == nil && about.URI == name {
+		if method == protocol.MethodResourcesRead && len(data) > 0 && jsonx.Unmarshal(data, &about) == nil && about.URI == name {
 			return ErrNotFound
 		}
 	}

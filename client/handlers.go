@@ -134,13 +134,13 @@ func parseInputRequired(method string, raw []byte) (*InputRequiredError, error) 
 	}
 	e := &InputRequiredError{}
 	found := false
-	err := members(raw, func(name []byte, s *jsonx.Scanner) (err error) {
+	err := given(raw, func(name []byte, s *jsonx.Scanner) (err error) {
 		switch string(name) {
 		case "requestState":
 			found = true
 			text := value(s)
 			e.stated = len(text) > 0 && text[0] == '"'
-			return json.Unmarshal(text, &e.State)
+			return jsonx.Unmarshal(text, &e.State)
 		case "inputRequests":
 			found = true
 			e.Requests, err = parseInputRequests(value(s))
@@ -170,9 +170,9 @@ func parseInputRequests(raw []byte) ([]protocol.InputRequest, error) {
 		q := protocol.InputRequest{Key: string(name)}
 		var wire struct {
 			Method string          `json:"method"`
-			Params json.RawMessage `json:"params"`
+			Params json.RawMessage `json:"params,omitempty"`
 		}
-		if err := json.Unmarshal(value(s), &wire); err != nil {
+		if err := jsonx.Unmarshal(value(s), &wire); err != nil {
 			return err
 		}
 		q.Method, q.Params = wire.Method, wire.Params
@@ -236,7 +236,7 @@ func (h *handlers) answerSample(ctx context.Context, params json.RawMessage) ([]
 		return nil, protocol.Errorf(protocol.CodeMethodNotFound, "the client does not support sampling")
 	}
 	q := &protocol.SampleParams{}
-	if err := json.Unmarshal(params, q); err != nil {
+	if err := jsonx.Unmarshal(params, q); err != nil {
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "the params of %s do not decode: %w", protocol.MethodSample, err)
 	}
 	answer, err := h.client.opts.Sample(ctx, q)
@@ -294,7 +294,7 @@ func Cancel() (*ElicitResult, error) {
 // answerElicit answers elicitation/create.
 func (h *handlers) answerElicit(ctx context.Context, params json.RawMessage) ([]byte, error) {
 	var q protocol.ElicitParams
-	if err := json.Unmarshal(params, &q); err != nil {
+	if err := jsonx.Unmarshal(params, &q); err != nil {
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "the params of %s do not decode: %w", protocol.MethodElicit, err)
 	}
 	handler := h.client.opts.Elicit
@@ -573,7 +573,7 @@ func (h *handlers) visit(ctx context.Context, fault *protocol.Error) bool {
 		Elicitations []protocol.ElicitParams `json:"elicitations"`
 	}
 	conn := h.client.life.conn.Load()
-	if conn == nil || h.client.opts.ElicitURL == nil || json.Unmarshal(raw, &data) != nil || len(data.Elicitations) == 0 || len(data.Elicitations) > maxAsked {
+	if conn == nil || h.client.opts.ElicitURL == nil || jsonx.Unmarshal(raw, &data) != nil || len(data.Elicitations) == 0 || len(data.Elicitations) > maxAsked {
 		return false
 	}
 	if most := h.client.most(); most > 0 {

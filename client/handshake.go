@@ -547,7 +547,7 @@ func supportedIn(fault *protocol.Error) []string {
 	var data struct {
 		Supported []string `json:"supported"`
 	}
-	if len(raw) == 0 || json.Unmarshal(raw, &data) != nil {
+	if len(raw) == 0 || jsonx.Unmarshal(raw, &data) != nil {
 		return nil
 	}
 	return data.Supported
@@ -569,7 +569,7 @@ func (h handshake) discovered(conn *connection, result []byte, rev, legacy proto
 		Instructions string                      `json:"instructions"`
 		Meta         map[string]json.RawMessage  `json:"_meta"`
 	}
-	if err := json.Unmarshal(result, &hello); err != nil || hello.Supported == nil {
+	if err := jsonx.Unmarshal(result, &hello); err != nil || hello.Supported == nil {
 		if legacy != 0 { // some server that answers anything
 			return legacy, nil
 		}
@@ -591,7 +591,7 @@ func (h handshake) discovered(conn *connection, result []byte, rev, legacy proto
 	conn.server = Server{Capabilities: hello.Capabilities, Instructions: hello.Instructions, Raw: result}
 	if info := hello.Meta[facts.MetaServerInfo]; info != nil {
 		// A name that does not decode costs nothing but the name.
-		_ = json.Unmarshal(info, &conn.server.Info)
+		_ = jsonx.Unmarshal(info, &conn.server.Info)
 	}
 	conn.opening.Store(false)
 	return 0, nil
@@ -648,7 +648,7 @@ func (h handshake) sayInitialize(ctx context.Context, conn *connection, rev prot
 // initialized handles the result of initialize and ends the handshake.
 func (h handshake) initialized(ctx context.Context, conn *connection, result []byte) error {
 	var hello wire.InitializeResult
-	if err := json.Unmarshal(result, &hello); err != nil {
+	if err := jsonx.Unmarshal(result, &hello); err != nil {
 		return fmt.Errorf("the server's result is not that of initialize: %w", err)
 	}
 	rev := h.client.opts.mutual([]string{hello.ProtocolVersion}, false)

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/talaria-go/mcp/internal/facts"
@@ -26,7 +25,7 @@ func headerParams(input json.RawMessage) ([]facts.Header, error) {
 		return nil, nil
 	}
 	var root map[string]any
-	if err := json.Unmarshal(input, &root); err != nil {
+	if err := jsonx.Unmarshal(input, &root); err != nil {
 		return nil, fmt.Errorf("inputSchema is no object: %w", err)
 	}
 	w := headerWalk{names: map[string]bool{}}
@@ -175,11 +174,11 @@ func headerText(raw []byte) (text string, ok bool) {
 		if err != nil || integer {
 			return string(n), err == nil
 		}
-		f, err := strconv.ParseFloat(string(n), 64)
-		if err != nil || f != float64(int64(f)) {
-			return string(n), true // not an integer: the server will say so
+		plain, form := jsonx.Integer(n, 20)
+		if form != jsonx.Whole {
+			return string(n), true // not an integer that fits: the server will say so
 		}
-		return strconv.FormatInt(int64(f), 10), true
+		return string(plain), true
 	}
 	return "", false
 }

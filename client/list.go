@@ -148,13 +148,13 @@ func pageOf[T any](ctx context.Context, c *Client, method, member string, cursor
 // each reads the items one by one, after one of them has failed.
 func (p *page[T]) each(list []byte) error {
 	var texts []json.RawMessage
-	if err := json.Unmarshal(list, &texts); err != nil {
+	if err := jsonx.Unmarshal(list, &texts); err != nil {
 		return err
 	}
 	p.items = make([]T, 0, len(texts))
 	for i, text := range texts {
 		var item T
-		if err := json.Unmarshal(text, &item); err != nil {
+		if err := jsonx.Unmarshal(text, &item); err != nil {
 			p.broken = append(p.broken, fmt.Errorf("number %d%s: %w", i+1, nameOf(text), err))
 			continue
 		}
@@ -166,7 +166,7 @@ func (p *page[T]) each(list []byte) error {
 // nameOf returns the name of an entry, for an error.
 func nameOf(text []byte) string {
 	var named struct{ Name, URI string }
-	_ = json.Unmarshal(text, &named) // members of other types do not matter
+	_ = jsonx.Unmarshal(text, &named) // members of other types do not matter
 	if name := cmp.Or(named.Name, named.URI); name != "" {
 		return fmt.Sprintf(" (%.100q)", name)
 	}
@@ -183,12 +183,12 @@ func decodePage[T any](raw []byte, member string) (*page[T], error) {
 		switch string(name) {
 		case member:
 			found = true
-			if json.Unmarshal(text, &p.items) == nil {
+			if jsonx.Unmarshal(text, &p.items) == nil {
 				return nil
 			}
 			return p.each(text)
 		case "nextCursor":
-			if json.Unmarshal(text, &p.next) != nil {
+			if jsonx.Unmarshal(text, &p.next) != nil {
 				return fmt.Errorf("nextCursor must be a string, got %.100s", text)
 			}
 		}

@@ -30,7 +30,7 @@ type LogEntry struct {
 // Text returns the data if that is a string, else as JSON.
 func (l LogEntry) Text() string {
 	var text string
-	if json.Unmarshal(l.Data, &text) == nil {
+	if jsonx.Unmarshal(l.Data, &text) == nil {
 		return text
 	}
 	return string(l.Data)
@@ -222,7 +222,7 @@ func logEntry(params json.RawMessage) (LogEntry, error) {
 		Logger string          `json:"logger"`
 		Data   json.RawMessage `json:"data"`
 	}
-	err := json.Unmarshal(params, &wire)
+	err := jsonx.Unmarshal(params, &wire)
 	return LogEntry(wire), err
 }
 

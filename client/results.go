@@ -85,7 +85,7 @@ var errNoObject = errors.New("the result is no object")
 func decodeCall(raw []byte) (*CallToolResult, error) {
 	r := &CallToolResult{Raw: raw}
 	found := false
-	err := members(raw, func(name []byte, s *jsonx.Scanner) error {
+	err := given(raw, func(name []byte, s *jsonx.Scanner) error {
 		switch string(name) {
 		case "content":
 			found = true
@@ -114,6 +114,10 @@ func decodeCall(raw []byte) (*CallToolResult, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the server's result is not that of tools/call: %w", err)
 	}
+	if r.Structured == nil && resultType(raw) != "" {
+		// Since 2026-07-28, which has types of results, null is a value there.
+		r.Structured = jsonx.Lookup(raw, []string{"structuredContent"})
+	}
 	return r, nil
 }
 
@@ -136,6 +140,16 @@ func members(raw []byte, fn func(name []byte, s *jsonx.Scanner) error) error {
 		}
 	}
 	return err
+}
+
+// given is members without those that are null, which count as absent.
+func given(raw []byte, fn func(name []byte, s *jsonx.Scanner) error) error {
+	return members(raw, func(name []byte, s *jsonx.Scanner) error {
+		if s.Peek() == jsonx.Null {
+			return s.Null()
+		}
+		return fn(name, s)
+	})
 }
 
 // value returns the text of the next value and moves behind it. It is a part of
@@ -170,7 +184,7 @@ func decodeContents(s *jsonx.Scanner) ([]protocol.Content, error) {
 func decodeContent(raw []byte) (protocol.Content, error) {
 	var text string
 	var kind, plain = false, true
-	err := members(raw, func(name []byte, s *jsonx.Scanner) error {
+	err := given(raw, func(name []byte, s *jsonx.Scanner) error {
 		switch string(name) {
 		case "type":
 			if s.Peek() == jsonx.String {
@@ -216,7 +230,7 @@ func decodeRead(raw []byte) (*protocol.ReadResourceResult, error) {
 		Scope    string          `json:"cacheScope"`
 		Meta     map[string]any  `json:"_meta"`
 	}
-	if err := json.Unmarshal(raw, &from); err != nil {
+	if err := jsonx.Unmarshal(raw, &from); err != nil {
 		return nil, fmt.Errorf("the server's result is not that of resources/read: %w", err)
 	}
 	if from.Contents == nil {
@@ -240,7 +254,7 @@ func decodePrompt(raw []byte) (*protocol.GetPromptResult, error) {
 		} `json:"messages"`
 		Meta map[string]any `json:"_meta"`
 	}
-	if err := json.Unmarshal(raw, &wire); err != nil {
+	if err := jsonx.Unmarshal(raw, &wire); err != nil {
 		return nil, fmt.Errorf("the server's result is not that of prompts/get: %w", err)
 	}
 	if wire.Messages == nil {

@@ -357,7 +357,7 @@ func (s *Subscription) acknowledged(params []byte) {
 	var accepted protocol.SubscriptionFilter
 	raw := jsonx.Lookup(params, []string{"notifications"})
 	if raw != nil {
-		if err := json.Unmarshal(raw, &accepted); err != nil {
+		if err := jsonx.Unmarshal(raw, &accepted); err != nil {
 			s.mu.Lock()
 			p := s.call
 			s.mu.Unlock()

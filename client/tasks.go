@@ -59,12 +59,12 @@ func parseTask(raw []byte) (*Task, error) {
 		Updated  jsonx.Time                 `json:"lastUpdatedAt"`
 		TTL      json.Number                `json:"ttlMs"`
 		Poll     json.Number                `json:"pollIntervalMs"`
-		Requests json.RawMessage            `json:"inputRequests"`
-		Result   json.RawMessage            `json:"result"`
-		Error    json.RawMessage            `json:"error"`
+		Requests json.RawMessage            `json:"inputRequests,omitempty"`
+		Result   json.RawMessage            `json:"result,omitempty"`
+		Error    json.RawMessage            `json:"error,omitempty"`
 		Meta     map[string]json.RawMessage `json:"_meta"`
 	}
-	if err := json.Unmarshal(raw, &wire); err != nil {
+	if err := jsonx.Unmarshal(raw, &wire); err != nil {
 		return nil, fmt.Errorf("the server's task does not decode: %w", err)
 	}
 	if wire.ID == "" {
@@ -77,7 +77,7 @@ func parseTask(raw []byte) (*Task, error) {
 			Progress float64 `json:"progress"`
 			Total    float64 `json:"total"`
 		}
-		if json.Unmarshal(raw, &p) == nil { // or else the server means something else by it
+		if jsonx.Unmarshal(raw, &p) == nil { // or else the server means something else by it
 			t.Progress = &Progress{Progress: p.Progress, Total: p.Total}
 		}
 	}
@@ -317,7 +317,7 @@ func abandon(c *Client, id string, options []CallOption) {
 // abandonUnread cancels the task in a result that cannot be used.
 func abandonUnread(c *Client, result []byte, options []CallOption) {
 	var id string
-	if json.Unmarshal(jsonx.Lookup(result, []string{"taskId"}), &id) == nil && id != "" {
+	if jsonx.Unmarshal(jsonx.Lookup(result, []string{"taskId"}), &id) == nil && id != "" {
 		abandon(c, id, options)
 	}
 }

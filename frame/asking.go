@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -84,7 +85,7 @@ func SampleQuestion(key string, params protocol.SampleParams, into *protocol.Sam
 			}
 			return nil
 		},
-		Take: func(raw json.RawMessage) error { return json.Unmarshal(raw, into) },
+		Take: func(raw json.RawMessage) error { return jsonx.Unmarshal(raw, into) },
 	}}
 }
 
@@ -115,7 +116,7 @@ func RootsQuestion(key string, into *[]protocol.Root) *Question {
 			var result struct {
 				Roots *[]protocol.Root `json:"roots"`
 			}
-			if err := json.Unmarshal(raw, &result); err != nil {
+			if err := jsonx.Unmarshal(raw, &result); err != nil {
 				return err
 			}
 			if result.Roots == nil {

@@ -44,6 +44,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/assigns"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
@@ -277,10 +278,10 @@ func (f *Frame) modernClient() *client {
 		meta := &f.request.Params.Meta
 		if meta.ClientInfo != nil {
 			c.info = &protocol.Implementation{}
-			_ = json.Unmarshal(meta.ClientInfo, c.info) // Manager.Frame has checked it
+			_ = jsonx.Unmarshal(meta.ClientInfo, c.info) // Manager.Frame has checked it
 		}
 		if meta.ClientCapabilities != nil {
-			_ = json.Unmarshal(meta.ClientCapabilities, c.capabilities) // the same
+			_ = jsonx.Unmarshal(meta.ClientCapabilities, c.capabilities) // the same
 		}
 		f.client = c
 	}

@@ -359,7 +359,7 @@ func (c *Client) into(out any, method string, params any) error {
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(raw, out); err != nil {
+	if err := jsonx.Unmarshal(raw, out); err != nil {
 		return fmt.Errorf("the result of %s: %w\n%s", method, err, raw)
 	}
 	return nil
@@ -450,7 +450,7 @@ func (c *Client) note(m *protocol.Message) {
 			Logger string          `json:"logger"`
 			Data   json.RawMessage `json:"data"`
 		}
-		if err := json.Unmarshal(m.Params, &log); err != nil {
+		if err := jsonx.Unmarshal(m.Params, &log); err != nil {
 			c.t.Errorf("mcptest: the server logged %s: %v", m.Params, err)
 		}
 		c.logs = append(c.logs, client.LogEntry(log))
@@ -461,7 +461,7 @@ func (c *Client) note(m *protocol.Message) {
 			Total    float64 `json:"total"`
 			Message  string  `json:"message"`
 		}
-		if err := json.Unmarshal(m.Params, &p); err != nil {
+		if err := jsonx.Unmarshal(m.Params, &p); err != nil {
 			c.t.Errorf("mcptest: the server told %s: %v", m.Params, err)
 		}
 		if token, ok := p.Token.(string); ok { // else it is not one of TryCall
@@ -532,7 +532,7 @@ func list[T any](c *Client, method, member string) (all []T) {
 	for text, err := range c.client.List(ctx, method, member, client.Retry(1)) {
 		var item T
 		if err == nil {
-			err = json.Unmarshal(text, &item)
+			err = jsonx.Unmarshal(text, &item)
 		}
 		if err != nil {
 			c.t.Fatalf("mcptest: %s: %v", method, plain(ctx, err))

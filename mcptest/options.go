@@ -8,6 +8,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -122,7 +123,7 @@ func Capabilities(can protocol.ClientCapabilities) Option {
 func OnElicit(fn func(context.Context, *client.ElicitParams) (*client.ElicitResult, error)) Option {
 	return scripted(protocol.MethodElicit, func(ctx context.Context, params json.RawMessage) (any, error) {
 		var q client.ElicitParams
-		if err := json.Unmarshal(params, &q); err != nil {
+		if err := jsonx.Unmarshal(params, &q); err != nil {
 			return nil, err
 		}
 		return fn(ctx, &q)
@@ -145,7 +146,7 @@ func Accepting(content any) Option {
 func OnSample(fn func(context.Context, *client.SampleParams) (*client.SampleResult, error)) Option {
 	return scripted(protocol.MethodSample, func(ctx context.Context, params json.RawMessage) (any, error) {
 		q := &client.SampleParams{}
-		if err := json.Unmarshal(params, q); err != nil {
+		if err := jsonx.Unmarshal(params, q); err != nil {
 			return nil, err
 		}
 		answer, err := fn(ctx, q)
@@ -163,7 +164,7 @@ func sampled(r *client.SampleResult) (any, error) {
 		return nil, err
 	}
 	members := map[string]any{"model": cmp.Or(r.Model, "test"), "stopReason": cmp.Or(r.StopReason, "endTurn")}
-	return members, json.Unmarshal(text, &members)
+	return members, jsonx.Unmarshal(text, &members)
 }
 
 // Roots answers roots/list.

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/recording"
 )
 
@@ -39,7 +40,7 @@ func Record(t testing.TB) Option {
 		})
 		c.answered = append(c.answered, func(message []byte, status int) {
 			var m struct{ ID json.RawMessage }
-			if json.Unmarshal(message, &m) == nil && len(m.ID) > 0 { // else nothing says which message it was
+			if jsonx.Unmarshal(message, &m) == nil && len(m.ID) > 0 { // else nothing says which message it was
 				r.to.Add(recording.Entry{Dir: recording.Note, Conn: conn, HTTP: status, ID: m.ID, Text: fmt.Appendf(nil, "HTTP %d", status)})
 			}
 		})

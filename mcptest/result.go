@@ -55,7 +55,7 @@ func parseResult(t testing.TB, raw json.RawMessage) (*Result, error) {
 		IsError           bool              `json:"isError"`
 		Meta              map[string]any    `json:"_meta"`
 	}
-	if err := json.Unmarshal(raw, &wire); err != nil {
+	if err := jsonx.Unmarshal(raw, &wire); err != nil {
 		return nil, err
 	}
 	r := &Result{Value: wire.StructuredContent, IsError: wire.IsError, Meta: wire.Meta, Raw: raw, t: t}

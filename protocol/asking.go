@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
 // ElicitParams are the params of elicitation/create (client/elicitation): a
@@ -104,9 +106,9 @@ func (m SampleMessage) MarshalJSON() ([]byte, error) {
 func (m *SampleMessage) UnmarshalJSON(data []byte) error {
 	var wire struct {
 		Role    Role            `json:"role"`
-		Content json.RawMessage `json:"content"`
+		Content json.RawMessage `json:"content,omitempty"`
 	}
-	if err := json.Unmarshal(data, &wire); err != nil {
+	if err := jsonx.Unmarshal(data, &wire); err != nil {
 		return err
 	}
 	items, err := parseContents(wire.Content)
@@ -143,11 +145,11 @@ func textOf(items []Content) string {
 func (r *SampleResult) UnmarshalJSON(raw []byte) error {
 	var wire struct {
 		Role       Role            `json:"role"`
-		Content    json.RawMessage `json:"content"`
+		Content    json.RawMessage `json:"content,omitempty"`
 		Model      *string         `json:"model"` // may be empty
 		StopReason string          `json:"stopReason"`
 	}
-	if err := json.Unmarshal(raw, &wire); err != nil {
+	if err := jsonx.Unmarshal(raw, &wire); err != nil {
 		return err
 	}
 	if wire.Role != RoleUser && wire.Role != RoleAssistant {

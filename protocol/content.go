@@ -38,7 +38,7 @@ func (a *Annotations) UnmarshalJSON(data []byte) error {
 		*members
 		LastModified jsonx.Time `json:"lastModified"`
 	}{(*members)(a), jsonx.Time{Time: a.LastModified}}
-	if err := json.Unmarshal(data, &wire); err != nil {
+	if err := jsonx.Unmarshal(data, &wire); err != nil {
 		return fmt.Errorf("annotations: %w", err)
 	}
 	a.LastModified = wire.LastModified.Time

@@ -146,9 +146,9 @@ func (e *Error) UnmarshalJSON(text []byte) error {
 	var object struct {
 		Code    Code            `json:"code"`
 		Message string          `json:"message"`
-		Data    json.RawMessage `json:"data"`
+		Data    json.RawMessage `json:"data,omitempty"`
 	}
-	if err := json.Unmarshal(text, &object); err != nil {
+	if err := jsonx.Unmarshal(text, &object); err != nil {
 		return err
 	}
 	*e = Error{Code: object.Code, Message: object.Message}
@@ -157,7 +157,7 @@ func (e *Error) UnmarshalJSON(text []byte) error {
 		var wait struct {
 			RetryAfter int64 `json:"retryAfterMs"`
 		}
-		if json.Unmarshal(object.Data, &wait) == nil && wait.RetryAfter > 0 {
+		if jsonx.Unmarshal(object.Data, &wait) == nil && wait.RetryAfter > 0 {
 			e.RetryAfter = time.Duration(wait.RetryAfter) * time.Millisecond
 		}
 	}

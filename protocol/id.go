@@ -3,15 +3,15 @@ package protocol
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
 // ID is the id of a JSON-RPC request: the JSON text of a string or an integer,
 // exactly as it was received, so that the answer carries the same bytes. A peer's
-// has at most 1 KiB. The zero ID means that a message has none. IDs are
-// comparable with ==, and 1 differs from "1"; two spellings of the same string
-// differ, too.
+// has at most 1 KiB. The zero ID means that a message has none. IDs are comparable
+// with == as they are written; Canonical compares them by value.
 type ID struct{ text string }
 
 // NewID returns the id with that value.
@@ -29,6 +29,23 @@ func NewID[T int | int64 | string](value T) ID {
 
 // IsZero reports whether there is no id.
 func (id ID) IsZero() bool { return id.text == "" }
+
+// Canonical returns the one spelling of all ids that are the same: 1, 1.0 and 10e-1 are,
+// and so are "a/b" and "a\/b", but not 1 and "1". It is what to find a request by.
+func (id ID) Canonical() ID {
+	switch {
+	case id.text == "":
+	case id.text[0] == '"':
+		if strings.IndexByte(id.text, '\\') >= 0 {
+			s := jsonx.Scanner{Buf: []byte(id.text)}
+			value, _ := s.Str() // it was checked
+			return ID{string(jsonx.AppendStringBytes(nil, value))}
+		}
+	case id.text[0] == '-' || len(id.text) > 19 || strings.ContainsAny(id.text, ".eE"):
+		return ID{string(jsonx.Canonical([]byte(id.text)))}
+	}
+	return id
+}
 
 // String returns the JSON text of the id, for messages to people; "" for the
 // zero ID.
@@ -85,17 +102,28 @@ func scanID(s *jsonx.Scanner) (ID, error) {
 		}
 		return ID{string(s.Buf[start:s.Pos])}, nil
 	case jsonx.Number:
-		text, integer, err := s.Number()
-		switch {
-		case err != nil:
+		text, err := scanInteger(s)
+		if err == nil && len(text) > maxID {
+			err = errLongID
+		}
+		if err != nil {
 			return ID{}, err
-		case len(text) > maxID:
-			return ID{}, errLongID
-		case !integer:
-			return ID{}, fmt.Errorf("must be a string or an integer, got %s", text)
 		}
 		return ID{string(text)}, nil
 	default:
 		return ID{}, fmt.Errorf("must be a string or an integer, got %s", kind)
 	}
+}
+
+// scanInteger reads a number whose value is an integer, in any spelling, and returns
+// its text. Its error goes on where the name of the number ends.
+func scanInteger(s *jsonx.Scanner) ([]byte, error) {
+	text, plain, err := s.Number()
+	if err != nil || plain {
+		return text, err
+	}
+	if _, form := jsonx.Integer(text, 0); form == jsonx.Fraction {
+		return nil, fmt.Errorf("must be a string or an integer, got %.100s", text)
+	}
+	return text, nil
 }

@@ -29,7 +29,7 @@ func (internals) AppendResource(dst []byte, c ResourceContents) ([]byte, error) 
 // SplitBatch returns the texts of the first max messages of a JSON array, and how
 // many it has. An error is an *Error.
 func (internals) SplitBatch(text []byte, rev Revision, max int) (messages [][]byte, count int, err error) {
-	s := jsonx.Scanner{Buf: text, AllowDuplicates: true}
+	s := jsonx.Scanner{Buf: jsonx.Document(text), AllowDuplicates: true}
 	messages, count, err = s.Elements(max)
 	switch {
 	case err != nil:

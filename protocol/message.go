@@ -80,19 +80,20 @@ const (
 	hasNullID // beside hasID
 )
 
-// Decode reads one message from text. The whole text is checked: syntax,
-// Unicode, at most 64 levels of nesting, duplicate members, nothing after the
+// Decode reads one message from text, which may begin with a byte order mark. The whole
+// text is checked: syntax, Unicode, at most 64 levels of nesting, duplicate members, nothing after the
 // message. Duplicates inside params are left to what reads them, which can name
 // the place. An error is an *Error, which is what to answer with; the message's
 // ID is set whenever it could be read, so that the answer finds its request.
 //
 // It follows basic/index of every revision: jsonrpc must be "2.0", ids are
 // strings or integers, params is an object. The id null is that of an error
-// response to a message whose id could not be read, and becomes the zero ID.
+// response to a message whose id could not be read, and becomes the zero ID. Other
+// members that are null count as absent, except for a result without an error.
 // What revisions have rules of their own for, Validate checks.
 func Decode(text []byte) (Message, error) {
 	var m Message
-	s := jsonx.Scanner{Buf: text}
+	s := jsonx.Scanner{Buf: jsonx.Document(text)}
 	if kind := s.Peek(); kind != jsonx.Object {
 		if _, err := s.Skip(); err != nil {
 			return m, scanError(err)
@@ -108,6 +109,9 @@ func Decode(text []byte) (Message, error) {
 	}
 	if err != nil {
 		return m, scanError(err)
+	}
+	if seen&(hasMethod|hasError) != 0 && string(m.Result) == "null" {
+		seen, m.Result = seen&^hasResult, nil
 	}
 	if invalid == nil {
 		invalid = checkShape(seen)
@@ -166,8 +170,10 @@ func scanMember(s *jsonx.Scanner, m *Message, name []byte) (bit int, fault *Erro
 		fault, err = m.scanID(s)
 		return hasID, fault, err
 	case "method":
-		if s.Peek() != jsonx.String {
-			_, err = s.Skip()
+		if kind := s.Peek(); kind != jsonx.String {
+			if _, err = s.Skip(); kind == jsonx.Null {
+				return 0, nil, err
+			}
 			return hasMethod, Errorf(CodeInvalidRequest, "method must be a string"), err
 		}
 		method, err := s.Str()
@@ -184,7 +190,11 @@ func scanMember(s *jsonx.Scanner, m *Message, name []byte) (bit int, fault *Erro
 		s.AllowDuplicates = true
 		m.Params, err = s.Skip()
 		s.AllowDuplicates = false
-		if kind != jsonx.Object {
+		switch kind {
+		case jsonx.Object:
+		case jsonx.Null:
+			m.Params = nil
+		default:
 			fault = Errorf(CodeInvalidRequest, "params must be an object, got %s", kind)
 		}
 		return hasParams, fault, err
@@ -192,7 +202,10 @@ func scanMember(s *jsonx.Scanner, m *Message, name []byte) (bit int, fault *Erro
 		m.Result, err = s.Skip()
 		return hasResult, nil, err
 	case "error":
-		m.Error, err = s.Skip()
+		if m.Error, err = s.Skip(); string(m.Error) == "null" {
+			m.Error = nil
+			return 0, nil, err
+		}
 		return hasError, nil, err
 	}
 	// JSON-RPC 2.0 has no other members; extensions that add some are ignored.
@@ -296,7 +309,7 @@ func DecodeLines(r io.Reader) iter.Seq2[Message, error] {
 		lines := bufio.NewScanner(r)
 		lines.Buffer(nil, maxLine)
 		for lines.Scan() {
-			text := bytes.TrimSpace(lines.Bytes())
+			text := bytes.TrimSpace(jsonx.Document(lines.Bytes()))
 			if len(text) == 0 {
 				continue
 			}
@@ -534,7 +547,7 @@ func (m *Message) validateResponse(rev Revision) error {
 		return Errorf(CodeInvalidRequest, "error must be an object, got %s", kind)
 	}
 	code := jsonx.Scanner{Buf: jsonx.Lookup(m.Error, []string{"code"})}
-	if _, integer, err := code.Number(); err != nil || !integer {
+	if _, err := scanInteger(&code); err != nil {
 		return Errorf(CodeInvalidRequest, "error.code must be an integer")
 	}
 	if message := jsonx.Lookup(m.Error, []string{"message"}); message == nil || message[0] != '"' {

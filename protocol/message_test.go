@@ -1,6 +1,8 @@
 package protocol
 
 import (
+	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -28,6 +30,14 @@ func TestDecode(t *testing.T) {
 		{"half a surrogate pair", `{"jsonrpc":"2.0","id":1,"method":"x","params":{"\udc00":"cut \ud83d"}}`, 0, "1", "x", ""},
 		{"escaped method", `{"jsonrpc":"2.0","id":1,"method":"p\u0069ng"}`, 0, `1`, "ping", ""},
 
+		{"byte order mark", "\ufeff\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}", 0, "1", "ping", ""},
+		{"id with a fraction of nothing", `{"jsonrpc":"2.0","id":1.0,"method":"ping"}`, 0, "1.0", "ping", ""},
+		{"id with an exponent", `{"jsonrpc":"2.0","id":1e999999999,"method":"ping"}`, 0, "1e999999999", "ping", ""},
+		{"null for what is optional", `{"jsonrpc":"2.0","id":1,"method":"ping","params":null,"result":null,"error":null}`, 0, "1", "ping", ""},
+		{"result without error", `{"jsonrpc":"2.0","id":1,"method":null,"result":{},"error":null}`, 0, "1", "", ""},
+		{"error without result", `{"jsonrpc":"2.0","id":1,"result":null,"error":{}}`, 0, "1", "", ""},
+		{"result of nothing", `{"jsonrpc":"2.0","id":1,"result":null}`, 0, "1", "", ""},
+
 		{"empty", ``, CodeParseError, "", "", "unexpected end"},
 		{"not JSON", `hello`, CodeParseError, "", "", "want a value"},
 		{"cut off", `{"jsonrpc":"2.0","id":1`, CodeParseError, "1", "", "unexpected end"},
@@ -40,6 +50,10 @@ func TestDecode(t *testing.T) {
 		{"wrong version", `{"jsonrpc":"1.0","id":1,"method":"ping"}`, CodeInvalidRequest, "1", "", `must be "2.0"`},
 		{"null id", `{"jsonrpc":"2.0","id":null,"method":"ping"}`, CodeInvalidRequest, "", "", "got null"},
 		{"fraction as id", `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, CodeInvalidRequest, "", "", "got 1.5"},
+		{"small fraction as id", `{"jsonrpc":"2.0","id":1e-99999999999999999999,"method":"ping"}`, CodeInvalidRequest, "", "", "got 1e-9"},
+		{"two marks", "\ufeff\ufeff{}", CodeParseError, "", "", "want a value"},
+		{"mark alone", "\ufeff", CodeParseError, "", "", "unexpected end"},
+		{"neither", `{"jsonrpc":"2.0","id":1,"method":null,"error":null}`, CodeInvalidRequest, "1", "", "method is missing"},
 		{"object as id", `{"jsonrpc":"2.0","id":{},"method":"ping"}`, CodeInvalidRequest, "", "", "got object"},
 		{"no method", `{"jsonrpc":"2.0","id":1}`, CodeInvalidRequest, "1", "", "method is missing"},
 		{"empty method", `{"jsonrpc":"2.0","id":1,"method":""}`, CodeInvalidRequest, "1", "", "must not be empty"},
@@ -116,7 +130,7 @@ func TestDecodeParamsFaults(t *testing.T) {
 		`{"name":1}`:                                 "params.name must be a string, got number",
 		`{"_meta":[]}`:                               "params._meta must be an object",
 		`{"requestState":{}}`:                        "params.requestState must be a string",
-		`{"inputResponses":null}`:                    "params.inputResponses must be an object",
+		`{"inputResponses":[]}`:                      "params.inputResponses must be an object",
 		`{"_meta":{"progressToken":1.5}}`:            "progressToken must be a string or an integer",
 		`{"_meta":{"progressToken":{}}}`:             "progressToken must be a string or an integer",
 		`{"_meta":{"` + facts.MetaVersion + `":1}}`:  "must be of type string",
@@ -172,9 +186,57 @@ func TestNameBelongsToTheMethod(t *testing.T) {
 			t.Errorf("%s: name %q, cursor %s, %v", method, p.Name, p.Cursor, err)
 		}
 	}
-	var p Params
-	m := Message{Method: "resources/read", Params: []byte(`{"uri":null}`)}
-	if err := m.DecodeParams(&p); err == nil || err.(*Error).Message != "params.uri must be a string, got null" {
-		t.Errorf("err = %v", err)
+}
+
+// Ids are the same by value, and are written as they came.
+func TestCanonicalIDs(t *testing.T) {
+	for _, same := range [][]string{
+		{"1", "1.0", "1e0", "10e-1", "1.00E0"}, {"0", "-0", "0.0"}, {"-7", "-7.0", "-70e-1"}, {"100", "1e2"},
+		{"12345678901234567890", "12345678901234567890.0"}, {"1e999999999", "10e999999998"},
+		{`"a/b"`, `"a\/b"`, `"\u0061/b"`}, {`"1"`}, {`"é"`, `"\u00e9"`}, {`""`},
+	} {
+		want := (ID{same[0]}).Canonical()
+		for _, text := range same {
+			var id ID
+			if err := json.Unmarshal([]byte(text), &id); err != nil || id.Canonical() != want || id.String() != text {
+				t.Errorf("%s: %s, %s, %v, want %s", text, id, id.Canonical(), err, want)
+			}
+			if id.Canonical().Canonical() != want {
+				t.Errorf("%s has another canonical spelling", want)
+			}
+		}
+	}
+	for _, text := range []string{"7", "1234567", `"a-1"`, `"3fa85f64-5717-4562-b3fc-2c963f66afa6"`} {
+		if n := testing.AllocsPerRun(10, func() { _ = ID{text}.Canonical() }); n > 0 {
+			t.Errorf("%s: %v allocations", text, n)
+		}
+	}
+}
+
+// The member null is the same as none.
+func TestNullParams(t *testing.T) {
+	for _, method := range []string{MethodToolsList, MethodToolsCall, MethodResourcesRead, MethodTasksGet, "acme/own"} {
+		m, err := Decode(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":%q,"params":{"name":null,"uri":null,"taskId":null,"arguments":null,"cursor":null,
+			"requestState":null,"inputResponses":null,"_meta":null}}`, method))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p Params
+		if err := m.DecodeParams(&p); err != nil {
+			t.Fatalf("%s: %v", method, err)
+		}
+		p.Raw = nil
+		if !reflect.DeepEqual(p, Params{}) {
+			t.Errorf("%s: %+v", method, p)
+		}
+		m.Params = []byte(`{"_meta":{"progressToken":null,"io.modelcontextprotocol/protocolVersion":null,"io.modelcontextprotocol/clientInfo":null,
+			"io.modelcontextprotocol/clientCapabilities":null,"io.modelcontextprotocol/logLevel":null}}`)
+		if err := m.DecodeParams(&p); err != nil {
+			t.Fatalf("%s: %v", method, err)
+		}
+		p.Raw, p.Meta.Raw = nil, nil
+		if !reflect.DeepEqual(p, Params{}) {
+			t.Errorf("%s: %+v", method, p)
+		}
 	}
 }

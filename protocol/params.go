@@ -129,12 +129,17 @@ func duplicate(where, name string) *Error {
 	return Errorf(CodeInvalidParams, "duplicate member %q in %s", name, where)
 }
 
-// member reads the value of one member, before which s stands, and passes it.
+// member reads the value of one member, before which s stands, and passes it. The
+// value null counts as none.
 // Values that only a method itself understands are not looked into: arguments
 // that are no object are a fault of the call and not of the message.
 func (d *paramsDecoder) member(s *jsonx.Scanner, p *Params, name []byte) *Error {
 	kind := s.Peek()
 	start := s.Pos
+	if kind == jsonx.Null {
+		skip(s, start)
+		return nil
+	}
 	switch string(name) {
 	case d.named:
 		if kind != jsonx.String && !d.text {
@@ -235,7 +240,7 @@ var metaKeyKinds = [...]jsonx.Kind{
 }
 
 // metaMember reads the value of one key of _meta, before which s stands, and
-// passes it. A value of the wrong type is a fault and leaves its field as if the
+// passes it. A value of the wrong type, other than null, is a fault and leaves its field as if the
 // key were absent. ClientInfo and ClientCapabilities stay encoded: most requests
 // end without anybody asking for them.
 func (d *paramsDecoder) metaMember(s *jsonx.Scanner, m *Meta, name []byte) {
@@ -246,10 +251,10 @@ func (d *paramsDecoder) metaMember(s *jsonx.Scanner, m *Meta, name []byte) {
 	d.seen |= 1 << key
 	kind := s.Peek()
 	text := skip(s, s.Pos)
-	switch key {
-	case otherKey:
+	switch {
+	case key == otherKey || kind == jsonx.Null:
 		return
-	case progressTokenKey:
+	case key == progressTokenKey:
 		if _, err := scanID(&jsonx.Scanner{Buf: text}); err != nil {
 			d.fault(Errorf(CodeInvalidParams, "params._meta.progressToken %w", err))
 			return

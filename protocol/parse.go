@@ -3,7 +3,10 @@ package protocol
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
 // ToolUseContent is a model's request to call a tool, in an answer to sampling.
@@ -80,10 +83,10 @@ type contentWire struct {
 	Icons       []Icon          `json:"icons"`
 	Resource    *resourceWire   `json:"resource"`
 	ID          string          `json:"id"`
-	Input       json.RawMessage `json:"input"`
+	Input       json.RawMessage `json:"input,omitempty"`
 	ToolUseID   string          `json:"toolUseId"`
-	Content     json.RawMessage `json:"content"`
-	Structured  json.RawMessage `json:"structuredContent"`
+	Content     json.RawMessage `json:"content,omitempty"`
+	Structured  json.RawMessage `json:"structuredContent,omitempty"`
 	IsError     bool            `json:"isError"`
 	Annotations *Annotations    `json:"annotations"`
 	Meta        map[string]any  `json:"_meta"`
@@ -104,10 +107,13 @@ type resourceWire struct {
 // that sampling allows. Errors name the index of the item, from 0.
 func parseContents(raw []byte) ([]Content, error) {
 	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 {
+		return nil, errors.New("member content is missing")
+	}
 	list := []json.RawMessage{raw}
-	if len(raw) > 0 && raw[0] == '[' {
+	if raw[0] == '[' {
 		list = nil
-		if err := json.Unmarshal(raw, &list); err != nil {
+		if err := jsonx.Unmarshal(raw, &list); err != nil {
 			return nil, err
 		}
 	}
@@ -127,7 +133,7 @@ func parseContents(raw []byte) ([]Content, error) {
 // embedded resource without contents, and for members of the wrong type.
 func ParseContent(raw []byte) (Content, error) {
 	var w contentWire
-	if err := json.Unmarshal(raw, &w); err != nil {
+	if err := jsonx.Unmarshal(raw, &w); err != nil {
 		return nil, err
 	}
 	switch w.Type {

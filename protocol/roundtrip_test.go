@@ -92,6 +92,7 @@ func TestValidate(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":1,"result":{}}`, V20260728, "result.resultType is missing; every result of revision 2026-07-28 has it"},
 		{`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x"}}`, V20250618, ""},
 		{`{"jsonrpc":"2.0","id":1,"error":7}`, V20250618, "error must be an object, got number"},
+		{`{"jsonrpc":"2.0","id":1,"error":{"code":-32600.0,"message":"x"}}`, V20250618, ""},
 		{`{"jsonrpc":"2.0","id":1,"error":{"code":1.5,"message":"x"}}`, V20250618, "error.code must be an integer"},
 		{`{"jsonrpc":"2.0","id":1,"error":{"message":"x"}}`, V20250618, "error.code must be an integer"},
 		{`{"jsonrpc":"2.0","id":1,"error":{"code":1}}`, V20250618, "error.message must be a string"},

@@ -171,7 +171,7 @@ func encodeCursor(key string) string {
 // it then means a place between two entries.
 func decodeCursor(raw []byte) (key string, err error) {
 	var text string
-	if err := json.Unmarshal(raw, &text); err != nil {
+	if err := jsonx.Unmarshal(raw, &text); err != nil {
 		return "", protocol.Errorf(protocol.CodeInvalidParams, "cursor must be a string that nextCursor gave")
 	}
 	decoded, err := base64.RawURLEncoding.Strict().DecodeString(text)

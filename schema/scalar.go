@@ -157,7 +157,7 @@ func (d *decoder) number(n *node, p slot, k jsonx.Kind) bool {
 		return true
 	}
 	negative, magnitude, form := exactInteger(text, plain)
-	if form == formFraction {
+	if form == jsonx.Fraction {
 		d.wrongType(n, text)
 		return true
 	}
@@ -173,8 +173,8 @@ func (d *decoder) number(n *node, p slot, k jsonx.Kind) bool {
 // integer stores an integer. The rules are checked before the range of the
 // type, so that a number outside of both is reported by the rule, which tells
 // more.
-func (d *decoder) integer(n *node, p slot, text []byte, v rules.Number, form numberForm) {
-	if form == formHuge || n.kind == nodeUint && v.Negative || n.kind == nodeInt && !v.Signed() {
+func (d *decoder) integer(n *node, p slot, text []byte, v rules.Number, form jsonx.NumberForm) {
+	if form == jsonx.Huge || n.kind == nodeUint && v.Negative || n.kind == nodeInt && !v.Signed() {
 		d.tooLarge(n, text, text[0] == '-', "an integer that fits 64 bits")
 		return
 	}
@@ -231,8 +231,8 @@ func (d *decoder) tooLarge(n *node, text []byte, negative bool, limit string) {
 }
 
 // units stores a Duration that travels as a number of its units.
-func (d *decoder) units(n *node, p slot, text []byte, v rules.Number, form numberForm) {
-	if limit := math.MaxInt64 / n.unit; form == formHuge || v.Magnitude > uint64(limit) {
+func (d *decoder) units(n *node, p slot, text []byte, v rules.Number, form jsonx.NumberForm) {
+	if limit := math.MaxInt64 / n.unit; form == jsonx.Huge || v.Magnitude > uint64(limit) {
 		rule := "maximum"
 		switch {
 		case n.unit == 1:
@@ -323,34 +323,24 @@ const maxBigDigits = 1000
 
 // bigInt reads an integer of any size up to maxBigDigits.
 func (d *decoder) bigInt(n *node, p slot, text []byte, plain bool) {
-	integer, form := text, formInteger
+	integer, form := text, jsonx.Whole
 	if !plain {
-		integer, form = plainInteger(text, maxBigDigits)
+		integer, form = jsonx.Integer(text, maxBigDigits)
 	}
 	switch {
-	case form == formFraction:
+	case form == jsonx.Fraction:
 		d.wrongType(n, text)
-	case form == formHuge || len(integer) > maxBigDigits+1 || len(integer) > maxBigDigits && integer[0] != '-':
+	case form == jsonx.Huge || len(integer) > maxBigDigits+1 || len(integer) > maxBigDigits && integer[0] != '-':
 		d.misfit(n, wording.RuleRange, "an integer of at most "+strconv.Itoa(maxBigDigits)+" digits", wording.Cut(string(text)), "")
 	default:
 		in[big.Int](p).SetString(string(integer), 10)
 	}
 }
 
-// numberForm is what a parser of integers made of a number.
-type numberForm byte
-
-// The forms of a number for a parser of integers.
-const (
-	formInteger  numberForm = iota
-	formFraction            // it has a fraction
-	formHuge                // it does not fit 64 bits
-)
-
 // exactInteger reads a JSON number as an integer. 1.0 and 1e2 are integers, as
 // in JSON Schema. text must be a valid number; plain says that it has neither a
-// fraction nor an exponent. The magnitude is meaningful for formInteger only.
-func exactInteger(text []byte, plain bool) (negative bool, magnitude uint64, form numberForm) {
+// fraction nor an exponent. The magnitude is meaningful for jsonx.Whole only.
+func exactInteger(text []byte, plain bool) (negative bool, magnitude uint64, form jsonx.NumberForm) {
 	if text[0] == '-' {
 		negative, text = true, text[1:]
 	}
@@ -360,81 +350,21 @@ func exactInteger(text []byte, plain bool) (negative bool, magnitude uint64, for
 	for _, c := range text {
 		digit := uint64(c - '0')
 		if magnitude > (math.MaxUint64-digit)/10 {
-			return negative, 0, formHuge
+			return negative, 0, jsonx.Huge
 		}
 		magnitude = magnitude*10 + digit
 	}
-	return negative, magnitude, formInteger
+	return negative, magnitude, jsonx.Whole
 }
 
 // wideInteger is exactInteger for text with a fraction or an exponent.
-func wideInteger(negative bool, text []byte) (bool, uint64, numberForm) {
-	digits, form := plainInteger(text, 20) // as many as 64 bits need
-	if form != formInteger {
+func wideInteger(negative bool, text []byte) (bool, uint64, jsonx.NumberForm) {
+	digits, form := jsonx.Integer(text, 20) // as many as 64 bits need
+	if form != jsonx.Whole {
 		return negative, 0, form
 	}
 	_, magnitude, form := exactInteger(digits, true)
 	return negative, magnitude, form
-}
-
-// plainInteger rewrites a number without fraction and exponent, if it is an
-// integer of at most limit digits. The exponent is bounded before any digits
-// are written, because 1e999999999 is a short text for many of them.
-func plainInteger(text []byte, limit int) ([]byte, numberForm) {
-	var sign []byte
-	if text[0] == '-' {
-		sign, text = text[:1], text[1:]
-	}
-	digits := make([]byte, 0, len(text))
-	point, exponent := -1, 0
-	for i, c := range text {
-		switch {
-		case c == '.':
-			point = len(digits)
-		case c == 'e' || c == 'E':
-			// Beyond this an exponent is only large, whatever the digits are.
-			const huge = 1 << 20
-			e, err := strconv.Atoi(string(text[i+1:]))
-			if err != nil || e > huge || e < -huge {
-				e = huge
-				if text[i+1] == '-' {
-					e = -huge
-				}
-			}
-			exponent = e
-		default:
-			digits = append(digits, c)
-			continue
-		}
-		if c != '.' {
-			break
-		}
-	}
-	if point < 0 {
-		point = len(digits)
-	}
-	for len(digits) > 0 && digits[len(digits)-1] == '0' {
-		digits = digits[:len(digits)-1]
-	}
-	zeros := 0
-	for zeros < len(digits) && digits[zeros] == '0' {
-		zeros++
-	}
-	if zeros == len(digits) {
-		return []byte{'0'}, formInteger
-	}
-	size := point + exponent // digits before the point
-	switch {
-	case size < len(digits):
-		return nil, formFraction
-	case size-zeros > limit:
-		return nil, formHuge
-	}
-	digits = digits[zeros:]
-	for len(digits) < size-zeros {
-		digits = append(digits, '0')
-	}
-	return append(sign[:len(sign):len(sign)], digits...), formInteger
 }
 
 // str reads into a string. In lenient mode it also takes an integer, because

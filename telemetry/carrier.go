@@ -2,10 +2,11 @@ package telemetry
 
 import (
 	"bytes"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
 // carrier is what a message says of its trace, for a propagator to read: the fields
@@ -171,7 +172,7 @@ func unquote(text []byte) string {
 		return string(inner)
 	}
 	var value string
-	if json.Unmarshal(text, &value) != nil {
+	if jsonx.Unmarshal(text, &value) != nil {
 		return ""
 	}
 	return value

@@ -2,7 +2,6 @@ package authtest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,8 @@ import (
 	"time"
 
 	"code.dny.dev/ssrf"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
 // client is a program that wants tokens (RFC 7591, section 2).
@@ -99,11 +100,20 @@ func fetchClient(ctx context.Context, web *http.Client, id string) (client, erro
 	if res.StatusCode != http.StatusOK {
 		return c, fmt.Errorf("the client's metadata cannot be had: status %s", res.Status)
 	}
-	if err := json.NewDecoder(io.LimitReader(res.Body, maxDocument)).Decode(&c); err != nil {
+	if err := decode(res.Body, &c); err != nil {
 		return c, fmt.Errorf("the client's metadata is no JSON object: %w", err)
 	}
 	if c.ID != id {
 		return c, errors.New("the client_id in the client's metadata is another one")
 	}
 	return c, c.check()
+}
+
+// decode reads a JSON document of at most maxDocument bytes.
+func decode(r io.Reader, v any) error {
+	text, err := io.ReadAll(io.LimitReader(r, maxDocument))
+	if err != nil {
+		return err
+	}
+	return jsonx.Unmarshal(text, v)
 }

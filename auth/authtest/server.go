@@ -32,7 +32,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -296,7 +295,7 @@ func (s *Server) names() (names []string) {
 // Registrations beyond the bound of the store make it forget the oldest.
 func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 	var c client
-	if err := json.NewDecoder(io.LimitReader(r.Body, maxDocument)).Decode(&c); err != nil {
+	if err := decode(r.Body, &c); err != nil {
 		refuse(w, "invalid_client_metadata", "the metadata is no JSON object")
 		return
 	}

@@ -2,7 +2,6 @@ package oauth
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/talaria-go/mcp/auth/oauth/internal/outbound"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -255,7 +255,7 @@ func (d *discovery) fetch(ctx context.Context, step Step, place string, into any
 	if text := strings.TrimSpace(string(answer.Body)); !strings.HasPrefix(text, "{") {
 		return false, nil // a page for people
 	}
-	if err := json.Unmarshal(answer.Body, into); err != nil {
+	if err := jsonx.Unmarshal(answer.Body, into); err != nil {
 		return false, &Error{Step: step, URL: place, Problem: "the document is " + misfit(answer.Body, err), Err: err}
 	}
 	return true, nil

@@ -1,12 +1,14 @@
 package oauth
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -18,6 +20,8 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
 // endpoints sends requests to the endpoints of authorization servers and
@@ -105,7 +109,7 @@ func (e *endpoints) revokeOne(ctx context.Context, server *serverMetadata, clien
 	var said struct {
 		Code string `json:"error"`
 	}
-	_ = json.Unmarshal(answer.Body, &said) // without an error code the status says enough
+	_ = jsonx.Unmarshal(answer.Body, &said) // without an error code the status says enough
 	if said.Code == "unsupported_token_type" {
 		return nil // it lives for as long as it was issued for; nobody can change that
 	}
@@ -239,7 +243,8 @@ type proving struct {
 // RoundTrip implements http.RoundTripper.
 func (p *proving) RoundTrip(req *http.Request) (*http.Response, error) {
 	if p.key == nil {
-		return p.outbound.RoundTrip(req)
+		resp, err := p.outbound.RoundTrip(req)
+		return readable(resp, err)
 	}
 	proof, err := p.key.proof(req.Method, req.URL, p.nonces.get(nonceServer, req.URL), "")
 	if err != nil {
@@ -252,5 +257,31 @@ func (p *proving) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err == nil {
 		p.nonces.note(nonceServer, req.URL, resp.Header)
 	}
-	return resp, err
+	return readable(resp, err)
+}
+
+// readable rewrites the response of a token endpoint for golang.org/x/oauth2, which
+// reads neither a byte order mark nor an expires_in of 3600.0.
+func readable(resp *http.Response, err error) (*http.Response, error) {
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	body = jsonx.Document(body)
+	var members map[string]json.RawMessage
+	if jsonx.Unmarshal(body, &members) == nil {
+		seconds := jsonx.Scanner{Buf: members["expires_in"]}
+		if text, plain, err := seconds.Number(); err == nil && !plain {
+			if digits, form := jsonx.Integer(text, 20); form == jsonx.Whole {
+				members["expires_in"] = digits
+				body, _ = json.Marshal(members) // it was read
+			}
+		}
+	}
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return resp, nil
 }

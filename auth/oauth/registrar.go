@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/auth/oauth/internal/outbound"
+	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
 // registrar finds the client to use with an authorization server, and registers
@@ -159,7 +160,7 @@ func (r *registrar) register(ctx context.Context, server *serverMetadata, meta c
 		AuthMethod    AuthMethod      `json:"token_endpoint_auth_method"`
 	}
 	problem, expires := "", time.Time{}
-	if err := json.Unmarshal(answer.Body, &given); err != nil {
+	if err := jsonx.Unmarshal(answer.Body, &given); err != nil {
 		problem = "the answer is " + misfit(answer.Body, err)
 	} else if given.ClientID == nil {
 		problem = "the answer has no client_id"
@@ -232,7 +233,7 @@ func refusal(answer *outbound.Response) Error {
 		Description string `json:"error_description"`
 	}
 	problem := "the authorization server refuses to register the client; register one with it and put that into Options.Clients"
-	if json.Unmarshal(answer.Body, &e) == nil && e.Description != "" {
+	if jsonx.Unmarshal(answer.Body, &e) == nil && e.Description != "" {
 		problem = "the server says " + printable(e.Description) + "; " + problem
 	}
 	return Error{Code: e.Code, Status: answer.Status, Problem: problem}

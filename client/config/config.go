@@ -21,7 +21,6 @@
 package config
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -29,6 +28,7 @@ import (
 	"strings"
 
 	"github.com/talaria-go/mcp/internal/files"
+	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
 // File is a file that lists MCP servers, as desktop clients keep it: the
@@ -132,7 +132,7 @@ func Parse(file string, text []byte, opts *Options) (*File, error) {
 	}
 	f := &File{Path: file}
 	if raw, ok := root.find("inputs"); ok {
-		if err := json.Unmarshal(raw, &f.Inputs); err != nil {
+		if err := jsonx.Unmarshal(raw, &f.Inputs); err != nil {
 			return nil, &Error{File: file, Field: "inputs", Err: fmt.Errorf("must be a list of objects: %w", err)}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/internal/files"
+	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
 // Server is one server of a File, with its variables replaced.
@@ -102,7 +103,7 @@ var types = map[string]string{
 // read reads one server. Variables of a disabled server are not replaced, so that
 // nobody is asked for the password of a server that is not used.
 func (r *serverReader) read(raw json.RawMessage) {
-	if err := json.Unmarshal(raw, &r.fields); err != nil || r.fields == nil {
+	if err := jsonx.Unmarshal(raw, &r.fields); err != nil || r.fields == nil {
 		r.fault("", "must be an object with a command or a url")
 		return
 	}
@@ -215,7 +216,7 @@ func (r *serverReader) flag(field string, otherwise bool) bool {
 	if !ok {
 		return otherwise
 	}
-	if err := json.Unmarshal(raw, &otherwise); err != nil {
+	if err := jsonx.Unmarshal(raw, &otherwise); err != nil {
 		r.fault(field, "must be true or false; got %s", jsonKind(raw))
 	}
 	return otherwise
@@ -237,7 +238,7 @@ func (r *serverReader) text(field string) string {
 		return ""
 	}
 	var text string
-	if err := json.Unmarshal(raw, &text); err != nil {
+	if err := jsonx.Unmarshal(raw, &text); err != nil {
 		r.fault(field, "must be a string; got %s", jsonKind(raw))
 		return ""
 	}
@@ -252,7 +253,7 @@ func (r *serverReader) list(field string) []string {
 		return nil
 	}
 	var items []json.RawMessage
-	if err := json.Unmarshal(raw, &items); err != nil {
+	if err := jsonx.Unmarshal(raw, &items); err != nil {
 		r.fault(field, "must be a list of strings; got %s", jsonKind(raw))
 		return nil
 	}
@@ -277,7 +278,7 @@ func (r *serverReader) texts(field string) map[string]string {
 		return nil
 	}
 	var values map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &values); err != nil {
+	if err := jsonx.Unmarshal(raw, &values); err != nil {
 		r.fault(field, "must be an object of strings; got %s", jsonKind(raw))
 		return nil
 	}
@@ -301,7 +302,7 @@ func (r *serverReader) texts(field string) map[string]string {
 func scalarText(raw json.RawMessage) (text string, err error) {
 	switch raw[0] {
 	case '"':
-		return text, json.Unmarshal(raw, &text)
+		return text, jsonx.Unmarshal(raw, &text)
 	case '{', '[', 'n':
 		return "", fmt.Errorf("must be a string; got %s", jsonKind(raw))
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/client/internal/callback"
 	"github.com/talaria-go/mcp/client/internal/reconnector"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
@@ -207,7 +208,7 @@ func (s *server) failed(op string, err error) error {
 func (s *server) notification(n client.Notification) client.Notification {
 	var params map[string]json.RawMessage
 	var uri string
-	if n.Method != protocol.MethodResourceUpdated || json.Unmarshal(n.Params, &params) != nil || json.Unmarshal(params["uri"], &uri) != nil {
+	if n.Method != protocol.MethodResourceUpdated || jsonx.Unmarshal(n.Params, &params) != nil || jsonx.Unmarshal(params["uri"], &uri) != nil {
 		return n // what is no such notification is not for this side to mend
 	}
 	var err error

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/skillhead"
 	"github.com/talaria-go/mcp/internal/wire"
 )
@@ -40,7 +41,7 @@ func decodeEntry(text json.RawMessage) (*entry, error) {
 		}
 		return nil
 	})
-	if err != nil || json.Unmarshal(members["uri"], &e.uri) != nil || e.uri == "" {
+	if err != nil || jsonx.Unmarshal(members["uri"], &e.uri) != nil || e.uri == "" {
 		return nil, invalid("an entry has no uri")
 	}
 	if err := e.read(members); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/internal/facts"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/skillhead"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -158,12 +159,12 @@ func contents(raw json.RawMessage, uri string) ([]byte, error) {
 	var result struct {
 		Contents []map[string]json.RawMessage
 	}
-	if err := json.Unmarshal(raw, &result); err != nil || len(result.Contents) != 1 {
+	if err := jsonx.Unmarshal(raw, &result); err != nil || len(result.Contents) != 1 {
 		return nil, fmt.Errorf("the answer has %d items in place of one", len(result.Contents))
 	}
 	item := result.Contents[0]
 	var at, text *string
-	if err := json.Unmarshal(item["uri"], &at); err != nil || at == nil || *at != uri {
+	if err := jsonx.Unmarshal(item["uri"], &at); err != nil || at == nil || *at != uri {
 		return nil, errors.New("the answer is for another uri")
 	}
 	data, binary := item["blob"]
@@ -172,7 +173,7 @@ func contents(raw json.RawMessage, uri string) ([]byte, error) {
 	} else if item["text"] != nil {
 		return nil, errors.New("the answer has both text and blob")
 	}
-	if err := json.Unmarshal(data, &text); err != nil || text == nil {
+	if err := jsonx.Unmarshal(data, &text); err != nil || text == nil {
 		return nil, errors.New("the answer has neither text nor blob that is one")
 	}
 	if binary {

@@ -8,6 +8,7 @@ import (
 	"iter"
 
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
 )
@@ -55,7 +56,7 @@ func Get(ctx context.Context, c *client.Client, uri string) (*Skill, error) {
 		return nil, err
 	}
 	var result map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &result); err != nil {
+	if err := jsonx.Unmarshal(raw, &result); err != nil {
 		return nil, invalid("skills/get: %w", err)
 	}
 	s, err := newSkill(c, result["skill"])

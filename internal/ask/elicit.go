@@ -24,6 +24,7 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -87,7 +88,7 @@ func needsForm(c *protocol.ClientCapabilities) *protocol.Error {
 // elicitResult decodes the client's answer and checks its action. Other values
 // are errors rather than a refusal: nothing tells what such a client meant.
 func elicitResult(raw json.RawMessage) (result protocol.ElicitResult, err error) {
-	if err = json.Unmarshal(raw, &result); err != nil {
+	if err = jsonx.Unmarshal(raw, &result); err != nil {
 		return result, err
 	}
 	switch result.Action {

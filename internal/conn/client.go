@@ -2,8 +2,8 @@ package conn
 
 import (
 	"bytes"
-	"encoding/json"
 
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -37,7 +37,7 @@ func tooMuch(where string, info, capabilities []byte) *protocol.Error {
 // that it returns are cut down to those of the revision.
 func readClient(raw []byte, revisions []protocol.Revision) (c upcall.Client, fault *protocol.Error) {
 	var params wire.InitializeParams
-	if err := json.Unmarshal(raw, &params); raw == nil || err != nil || params.ProtocolVersion == "" {
+	if err := jsonx.Unmarshal(raw, &params); raw == nil || err != nil || params.ProtocolVersion == "" {
 		return c, protocol.Errorf(protocol.CodeInvalidParams, "initialize needs params with protocolVersion, capabilities and clientInfo")
 	}
 	rev, ok := protocol.Negotiate(params.ProtocolVersion, revisions)
@@ -66,14 +66,14 @@ func decodeOptional(raw []byte, v any) error {
 	if len(raw) == 0 {
 		return nil
 	}
-	return json.Unmarshal(raw, v)
+	return jsonx.Unmarshal(raw, v)
 }
 
 // logLevel reads the log level in the _meta of a request, a JSON string.
 func logLevel(raw []byte) (level protocol.Level, fault *protocol.Error) {
 	var name string
 	// It is a string: protocol.Message.DecodeParams has seen to that.
-	_ = json.Unmarshal(raw, &name)
+	_ = jsonx.Unmarshal(raw, &name)
 	fault, _ = level.UnmarshalText([]byte(name)).(*protocol.Error) // it is always one
 	return level, fault
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/upcall"
@@ -65,7 +66,7 @@ func (r *Replicas) SessionChanged(id string, ended bool) {
 // Delivered handles a message of another replica. It does not wait for anything.
 func (r *Replicas) Delivered(message post.Message) {
 	var l letter
-	if err := json.Unmarshal(message.Body, &l); err != nil {
+	if err := jsonx.Unmarshal(message.Body, &l); err != nil {
 		safely.Log(r.Logger.Error().Err(visible.Error(err)).Str("kind", visible.Line(message.Kind, visible.Name)), "a message of another replica cannot be read")
 		return
 	}
@@ -135,6 +136,6 @@ func (r *Replicas) cancelled(x *session.Session, notification *protocol.Message)
 // reasonOf returns why a client cancels a request, cut for a log.
 func reasonOf(params []byte) string {
 	var cancelled wire.CancelledParams
-	_ = json.Unmarshal(params, &cancelled) // cancelRequest has read it
+	_ = jsonx.Unmarshal(params, &cancelled) // cancelRequest has read it
 	return visible.Line(cancelled.Reason, visible.Sentence)
 }

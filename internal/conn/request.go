@@ -2,7 +2,6 @@ package conn
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"sync"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/inflight"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/upcall"
@@ -337,7 +337,7 @@ func (r *request) modernFault() *protocol.Error {
 // is under way. The reason is cleaned and shortened: it ends up in logs.
 func cancelRequest(under *inflight.Requests, params []byte) (id protocol.ID, found bool) {
 	var cancelled wire.CancelledParams
-	if json.Unmarshal(params, &cancelled) == nil {
+	if jsonx.Unmarshal(params, &cancelled) == nil {
 		id = cancelled.RequestID
 		found = under.CancelFor(id, visible.Line(cancelled.Reason, visible.Sentence))
 	}

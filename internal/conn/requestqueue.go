@@ -105,8 +105,9 @@ func cost(r *request) int { return r.size + waitingCost }
 func (q *requestQueue) remove(id protocol.ID) *request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	id = id.Canonical()
 	for i, r := range q.requests {
-		if r.message.Kind() == protocol.KindRequest && r.message.ID == id {
+		if r.message.Kind() == protocol.KindRequest && r.message.ID.Canonical() == id {
 			q.requests = slices.Delete(q.requests, i, i+1)
 			q.count(-cost(r))
 			return r

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -122,6 +123,7 @@ func (p *Pending) leave(id protocol.ID) {
 
 // Spoil ends the request of that id, to which an answer came that cannot be read.
 func (p *Pending) Spoil(id protocol.ID, why error) {
+	id = id.Canonical()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if answered, ok := p.waits[id]; ok {
@@ -151,7 +153,7 @@ func (p *Pending) Answer(m *protocol.Message) bool {
 			Code    protocol.Code `json:"code"`
 			Message string        `json:"message"`
 		}
-		if err := json.Unmarshal(m.Error, &fault); err != nil {
+		if err := jsonx.Unmarshal(m.Error, &fault); err != nil {
 			r.err = fmt.Errorf("the client answered with an error that is none: %w", err)
 		} else {
 			r.err = fmt.Errorf("the client answered with error %d: %s", int(fault.Code), fault.Message)
@@ -163,6 +165,7 @@ func (p *Pending) Answer(m *protocol.Message) bool {
 
 // Fail fails the request with that id, if it waits.
 func (p *Pending) Fail(id protocol.ID, err error) {
+	id = id.Canonical()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if answered, ok := p.waits[id]; ok {
@@ -175,7 +178,7 @@ func (p *Pending) Fail(id protocol.ID, err error) {
 func (p *Pending) Waits(id protocol.ID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_, ok := p.waits[id]
+	_, ok := p.waits[id.Canonical()]
 	return ok
 }
 

@@ -32,8 +32,8 @@ import (
 // ErrCancelled is the cause of a context whose request the client cancelled.
 var ErrCancelled = errors.New("cancelled by the client")
 
-// Requests is the table of requests that are being served for one client, by
-// id. The zero value is empty and ready; it is safe for concurrent use.
+// Requests is the table of requests that are being served for one client, by the
+// canonical spelling of their ids. The zero value is empty and ready; it is safe for concurrent use.
 type Requests struct {
 	mu       sync.Mutex
 	requests map[protocol.ID]*Task
@@ -64,13 +64,13 @@ func (t *Requests) Enter(id protocol.ID, task *Task, limit int) *protocol.Error 
 	if limit > 0 && len(t.requests) >= limit {
 		return protocol.Errorf(protocol.CodeBusy, "the session has %d requests under way, which is the limit", limit)
 	}
-	if _, taken := t.requests[id]; taken {
+	if _, taken := t.requests[id.Canonical()]; taken {
 		return wire.Refused("duplicate_id", protocol.CodeInvalidRequest, "a request with id %s is under way", id)
 	}
 	if t.requests == nil {
 		t.requests = make(map[protocol.ID]*Task)
 	}
-	t.requests[id] = task
+	t.requests[id.Canonical()] = task
 	if t.ended != nil {
 		task.Cancel(t.ended)
 	}
@@ -82,7 +82,7 @@ func (t *Requests) Enter(id protocol.ID, task *Task, limit int) *protocol.Error 
 func (t *Requests) Leave(id protocol.ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.requests, id)
+	delete(t.requests, id.Canonical())
 }
 
 // Cancel ends the context of a request, and tells whether it is under way. The
@@ -91,7 +91,7 @@ func (t *Requests) Leave(id protocol.ID) {
 func (t *Requests) Cancel(id protocol.ID) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	task, ok := t.requests[id]
+	task, ok := t.requests[id.Canonical()]
 	if ok {
 		task.Cancel(ErrCancelled)
 	}
@@ -107,7 +107,7 @@ func (t *Requests) CancelFor(id protocol.ID, reason string) bool {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	task, ok := t.requests[id]
+	task, ok := t.requests[id.Canonical()]
 	if ok {
 		task.Cancel(cause)
 	}

@@ -1,6 +1,7 @@
 package jsonx
 
 import (
+	"bytes"
 	"encoding"
 	"encoding/json"
 	"fmt"
@@ -24,21 +25,42 @@ var anyEncoder = sync.OnceValue(func() *Encoder {
 // safe for concurrent use.
 func Append(dst []byte, v any) ([]byte, error) { return anyEncoder().Append(dst, v) }
 
-// Unmarshal is json.Unmarshal, except that it reads a time.Duration in every
-// form that an Encoder writes: as text in Go's form or that of ISO 8601, or as
-// a number in the unit that the field's tag names, which is nanoseconds without
-// a tag. Types with an UnmarshalJSON or UnmarshalText method read themselves.
+// Document returns the text of a JSON document that a peer sent or that another
+// program wrote, without the byte order mark that it may begin with (RFC 8259 §8.1).
+// It has to be called where the document arrives, before anything looks at its bytes.
+func Document(text []byte) []byte { return bytes.TrimPrefix(text, []byte("\ufeff")) }
+
+// Unmarshal is json.Unmarshal for what a peer wrote. It differs in four ways:
 //
-// It works by rewriting the text: durations become nanoseconds, which
-// encoding/json can read. If dst's type contains no duration, which is
-// remembered for each type, the text goes to encoding/json as it is.
+//   - The text is a [Document].
+//   - An integer may have a fraction or an exponent, as 10.0 and 1e1, which are
+//     integers of JSON Schema.
+//   - A time is read as [ParseTime] does.
+//   - A time.Duration is read in every form that an Encoder writes: as text in Go's
+//     form or that of ISO 8601, or as a number in the unit that the field's tag names,
+//     which is nanoseconds without a tag.
+//
+// Types with an UnmarshalJSON or UnmarshalText method read themselves; the method has
+// to use Unmarshal. The member null is the same as none, also for a json.RawMessage with
+// the option omitempty; without it null is a value.
+//
+// Unmarshal rewrites the text into what encoding/json reads. It does so at once if the
+// type contains a duration, or if there is a null that such a json.RawMessage may have,
+// and otherwise only if encoding/json refused a number or a time; other text costs
+// nothing. What is known of a type is remembered.
 func Unmarshal(data []byte, dst any) error {
+	data = Document(data)
 	r := readerOf(reflect.TypeOf(dst))
-	if r == nil || !json.Valid(data) { // json.Unmarshal says what is wrong with it
-		return json.Unmarshal(data, dst)
+	if !r.durations && !(r.optional && bytes.Contains(data, []byte("null"))) {
+		err := json.Unmarshal(data, dst)
+		if !r.others || !misread(err) {
+			return err
+		}
+	} else if !json.Valid(data) {
+		return json.Unmarshal(data, dst) // which says what is wrong with it
 	}
 	n := numbering{s: Scanner{Buf: data, MaxDepth: len(data) + 1}, dst: make([]byte, 0, len(data)+16)}
-	if err := n.value(r); err != nil {
+	if err := n.value(r.reader); err != nil {
 		if e, ok := err.(*EncodeError); ok {
 			return fmt.Errorf("cannot decode %s: %w", e.Path, e.Err)
 		}
@@ -47,14 +69,33 @@ func Unmarshal(data []byte, dst any) error {
 	return json.Unmarshal(n.dst, dst)
 }
 
-// reader says where inside a type durations are. A nil reader stands for a type
-// that contains none. Readers are immutable and may refer to themselves, as
-// their types do.
+// misread reports whether an error of encoding/json is about one value of a valid text.
+func misread(err error) bool {
+	switch err.(type) {
+	case *json.UnmarshalTypeError, *time.ParseError:
+		return true
+	}
+	return false
+}
+
+// reader says where inside a type there is what has to be rewritten. Readers are
+// immutable and may refer to themselves, as their types do.
 type reader struct {
-	unit   time.Duration // of a duration that is a number; 0 for all else
-	elem   *reader       // of a list or map
-	keys   bool          // the keys of the map are durations
-	fields []readerField
+	unit    time.Duration // of a duration that is a number; 0 for all else
+	integer bool
+	time    bool
+	text    bool    // a json.RawMessage that is optional
+	elem    *reader // of a list or map
+	keys    bool    // the keys of the map are durations
+	fields  []readerField
+}
+
+// rootReader is the reader of a whole type.
+type rootReader struct {
+	*reader
+	durations bool // it has some
+	others    bool // it has integers or times
+	optional  bool // it has optional texts
 }
 
 // readerField is a member of a struct and the reader of its type.
@@ -63,24 +104,21 @@ type readerField struct {
 	*reader
 }
 
-// readers holds a *reader for each type that Unmarshal has met; it may be nil.
+// readers holds a *rootReader for each type that Unmarshal has met.
 var readers sync.Map
 
-// readerOf returns the reader of a type, nil if the type contains no duration.
-// Concurrent first calls may do the work twice.
-func readerOf(t reflect.Type) *reader {
-	if t == nil {
-		return nil
-	}
+// readerOf returns the reader of a type. Concurrent first calls may do the work twice.
+func readerOf(t reflect.Type) *rootReader {
 	if known, ok := readers.Load(t); ok {
-		return known.(*reader)
+		return known.(*rootReader)
 	}
-	r := readerCompiler{}.reader(readerKey{t, time.Nanosecond})
-	if !r.finds(map[*reader]bool{}) {
-		r = nil
+	root := &rootReader{reader: &reader{}}
+	if t != nil {
+		root.reader = readerCompiler{}.reader(readerKey{t, time.Nanosecond})
+		root.find(root.reader, map[*reader]bool{})
 	}
-	readers.Store(t, r)
-	return r
+	readers.Store(t, root)
+	return root
 }
 
 // readerKey is a type together with the unit that the tag of its field names.
@@ -107,12 +145,13 @@ func (c readerCompiler) reader(key readerKey) *reader {
 	}
 	r, t := &reader{}, key.typ
 	c[key] = r
-	if readsItself(t) {
+	if r.time = t == timeType; r.time || readsItself(t) {
 		return r
 	}
 	switch t.Kind() {
-	case reflect.Int64:
-		if t == durationType {
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		if r.integer = true; t == durationType {
 			r.unit = key.unit
 		}
 	case reflect.Slice, reflect.Array:
@@ -125,7 +164,11 @@ func (c readerCompiler) reader(key readerKey) *reader {
 				continue
 			}
 			unit := max(durationFormOf(m.field.Tag).unit, time.Nanosecond)
-			r.fields = append(r.fields, readerField{m.name, c.reader(readerKey{m.field.Type, unit})})
+			inner := c.reader(readerKey{m.field.Type, unit})
+			if m.empty && m.field.Type == rawType {
+				inner = &reader{text: true}
+			}
+			r.fields = append(r.fields, readerField{m.name, inner})
 		}
 	}
 	return r
@@ -147,18 +190,19 @@ func readsItself(t reflect.Type) bool {
 	return p.Implements(unmarshalerType) || p.Implements(textUnmarshalerType)
 }
 
-// finds reports whether there is a duration at r or below. seen holds the
-// readers visited so far.
-func (r *reader) finds(seen map[*reader]bool) bool {
+// find notes what there is at r and below. seen holds the readers visited so far.
+func (root *rootReader) find(r *reader, seen map[*reader]bool) {
 	if r == nil || seen[r] {
-		return false
+		return
 	}
 	seen[r] = true
-	found := r.unit != 0 || r.keys || r.elem.finds(seen)
+	root.durations = root.durations || r.unit != 0 || r.keys
+	root.others = root.others || r.integer || r.time
+	root.optional = root.optional || r.text
+	root.find(r.elem, seen)
 	for _, f := range r.fields {
-		found = found || f.finds(seen)
+		root.find(f.reader, seen)
 	}
-	return found
 }
 
 // field returns the reader of a member, or nil. encoding/json looks for a field
@@ -176,8 +220,9 @@ func (r *reader) field(name string) *reader {
 	return alike
 }
 
-// numbering copies a text, which has been checked, to dst and replaces its
-// durations by nanoseconds.
+// numbering copies a text, which has been checked, to dst and replaces what
+// encoding/json does not read: durations by nanoseconds, integers by plain ones, times
+// by those with a zone. It leaves out optional texts that are null.
 type numbering struct {
 	s   Scanner
 	dst []byte
@@ -205,13 +250,27 @@ func (n *numbering) value(r *reader) (err error) {
 		d, err := parseDuration(unquoted(n.next()))
 		n.dst = strconv.AppendInt(n.dst, int64(d), 10)
 		return err
-	case kind == Number && r.unit > time.Nanosecond:
-		text := n.next()
-		v, err := strconv.ParseInt(string(text), 10, 64)
-		if limit := math.MaxInt64 / int64(r.unit); err != nil || v > limit || v < -limit {
-			return fmt.Errorf("%s is no whole number of the unit %s that fits a duration", text, r.unit)
+	case kind == String && r.time:
+		text := unquoted(n.next())
+		if at, err := ParseTime(text); err == nil {
+			text = at.Format(time.RFC3339Nano)
 		}
-		n.dst = strconv.AppendInt(n.dst, v*int64(r.unit), 10)
+		n.dst = AppendString(n.dst, text)
+		return nil
+	case kind == Number && r.integer:
+		text := n.next()
+		plain, form := Integer(text, 20) // as many as 64 bits need
+		if form != Whole {
+			plain = text
+		}
+		if r.unit > time.Nanosecond {
+			v, err := strconv.ParseInt(string(plain), 10, 64)
+			if limit := math.MaxInt64 / int64(r.unit); err != nil || v > limit || v < -limit {
+				return fmt.Errorf("%s is no whole number of the unit %s that fits a duration", text, r.unit)
+			}
+			plain = strconv.AppendInt(nil, v*int64(r.unit), 10)
+		}
+		n.dst = append(n.dst, plain...)
 		return nil
 	}
 	n.dst = append(n.dst, n.next()...)
@@ -240,10 +299,7 @@ func (n *numbering) array(r *reader) error {
 func (n *numbering) object(r *reader) error {
 	more, err := n.s.ObjectStart()
 	n.dst = append(n.dst, '{')
-	for first := true; more && err == nil; first = false {
-		if !first {
-			n.dst = append(n.dst, ',')
-		}
+	for first := true; more && err == nil; {
 		text := n.next()
 		name := unquoted(text)
 		inner := r.elem
@@ -260,9 +316,18 @@ func (n *numbering) object(r *reader) error {
 				text = append(strconv.AppendInt([]byte{'"'}, int64(d), 10), '"')
 			}
 		}
-		n.dst = append(append(n.dst, text...), ':')
 		n.s.Peek() // the colon
 		n.s.Pos++
+		if n.s.Peek() == Null && inner != nil && inner.text {
+			n.next()
+			more, err = n.s.ObjectNext()
+			continue
+		}
+		if !first {
+			n.dst = append(n.dst, ',')
+		}
+		first = false
+		n.dst = append(append(n.dst, text...), ':')
 		if err := n.value(inner); err != nil {
 			return at(err, name)
 		}

@@ -33,6 +33,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/upcall"
@@ -285,7 +286,7 @@ func (r *request) open() error {
 // a client that answers ahead there starts anew, and undoes nothing.
 func (r *request) take(text []byte) error {
 	var responses map[string]json.RawMessage
-	if err := json.Unmarshal(text, &responses); err != nil {
+	if err := jsonx.Unmarshal(text, &responses); err != nil {
 		return protocol.Errorf(protocol.CodeInvalidParams, "params.inputResponses: %w", err)
 	}
 	if r.state.Round == 0 {

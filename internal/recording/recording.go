@@ -21,6 +21,8 @@ import (
 	"iter"
 	"time"
 	"unicode/utf8"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
 // Dir says what an entry is.
@@ -118,7 +120,7 @@ func whole(data []byte, atEOF bool) (advance int, token []byte, err error) {
 
 func parse(text []byte) (Entry, error) {
 	var l line
-	if err := json.Unmarshal(text, &l); err != nil {
+	if err := jsonx.Unmarshal(text, &l); err != nil {
 		return Entry{}, err
 	}
 	e := Entry{At: l.At, Dir: l.Dir, Conn: l.Conn, HTTP: l.HTTP, ID: l.ID, Text: l.Bytes}

@@ -25,7 +25,7 @@ const (
 // member.
 func ParseCompleteParams(raw []byte) (*protocol.CompleteParams, *protocol.Error) {
 	var p protocol.CompleteParams
-	if err := json.Unmarshal(raw, &p); err != nil {
+	if err := jsonx.Unmarshal(raw, &p); err != nil {
 		return nil, misfit(err)
 	}
 	switch {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -97,7 +98,7 @@ func objectSchema(schema json.RawMessage) bool {
 	var root struct {
 		Type any `json:"type"`
 	}
-	return len(schema) > 0 && json.Unmarshal(schema, &root) == nil && root.Type == "object"
+	return len(schema) > 0 && jsonx.Unmarshal(schema, &root) == nil && root.Type == "object"
 }
 
 // annotationsFor returns a without what rev lacks.

@@ -23,8 +23,8 @@ func RevisionNames(revs []protocol.Revision) []string {
 // whoever needs them decodes them.
 type InitializeParams struct {
 	ProtocolVersion string          `json:"protocolVersion"`
-	Capabilities    json.RawMessage `json:"capabilities"`
-	ClientInfo      json.RawMessage `json:"clientInfo"`
+	Capabilities    json.RawMessage `json:"capabilities,omitempty"`
+	ClientInfo      json.RawMessage `json:"clientInfo,omitempty"`
 }
 
 // InitializeResult is the result of initialize. ProtocolVersion is the revision

@@ -151,7 +151,8 @@ func TestHeaderValues(t *testing.T) {
 		want       bool
 	}{
 		{`"a"`, "a", true}, {`"a"`, `"a"`, false}, {"42", "42.0", true}, {"42", "43", false}, {"true", "true", true},
-		{"true", "True", false}, {"1", "1e999999999", false}, {"1", "1/1", false}, {"-7", "-7", true},
+		{"true", "True", false}, {"1", "1e999999999", false}, {"1e999999999", "10e999999998", true},
+		{"1e2", "100", true}, {"9007199254740993.0", "9007199254740993", true}, {"1", " 1", false}, {"1", "1x", false}, {"1", "", false}, {"1", "1/1", false}, {"-7", "-7", true},
 	} {
 		if got := EqualsHeader([]byte(tt.raw), tt.value); got != tt.want {
 			t.Errorf("EqualsHeader(%s, %q) = %v", tt.raw, tt.value, got)

@@ -32,6 +32,7 @@ package wire
 
 import (
 	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -42,7 +43,7 @@ const DefaultMaxBatch = 100
 // IsBatch reports whether text begins like a JSON array. It looks at nothing
 // else; ScanBatch does.
 func IsBatch(text []byte) bool {
-	for _, c := range text {
+	for _, c := range jsonx.Document(text) {
 		if c != ' ' && c != '\t' && c != '\r' && c != '\n' {
 			return c == '['
 		}

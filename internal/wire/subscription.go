@@ -43,7 +43,7 @@ func ScanFilter(raw []byte, maxURIs int, f *protocol.SubscriptionFilter) *protoc
 		if name, err = s.Name(); err != nil {
 			break
 		}
-		if string(name) != "notifications" {
+		if string(name) != "notifications" || s.Peek() == jsonx.Null {
 			s.SkipChecked()
 		} else {
 			if found {
@@ -91,8 +91,11 @@ func scanFilter(f *protocol.SubscriptionFilter, s *jsonx.Scanner, maxURIs int) *
 }
 
 // scanFilterMember reads the value of the member of that name in filterNames,
-// before which s stands, and passes it.
+// before which s stands, and passes it. The value null counts as none.
 func scanFilterMember(f *protocol.SubscriptionFilter, s *jsonx.Scanner, name string, maxURIs int) *protocol.Error {
+	if s.Peek() == jsonx.Null {
+		name = ""
+	}
 	var flag *bool
 	switch name {
 	case "":
@@ -196,7 +199,7 @@ func NewChangeMeta(method string, members, meta []byte) *Change {
 // further tells whether these have more than the URI of a resource.
 func ChangeOf(method string, params []byte) (c *Change, further bool) {
 	var members map[string]json.RawMessage
-	_ = json.Unmarshal(params, &members) // without params there are none
+	_ = jsonx.Unmarshal(params, &members) // without params there are none
 	var rest, meta []byte
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if name == "_meta" {

@@ -1,13 +1,13 @@
 package httplink
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 
 	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
@@ -56,7 +56,7 @@ type answers struct {
 // wanted returns the requests in a message.
 func wanted(m *link.Message) *answers {
 	if !m.ID.IsZero() {
-		return &answers{one: m.ID}
+		return &answers{one: m.ID.Canonical()}
 	}
 	if m.Method != "" || !wire.IsBatch(m.Body) {
 		return nil
@@ -69,7 +69,7 @@ func wanted(m *link.Message) *answers {
 			if w == nil {
 				w = &answers{many: map[protocol.ID]bool{}}
 			}
-			w.many[single.ID] = true
+			w.many[single.ID.Canonical()] = true
 		}
 	}
 	return w
@@ -91,10 +91,11 @@ func (w *answers) answered(text []byte) bool {
 		if m.Method != "" || m.ID.IsZero() {
 			continue
 		}
-		if m.ID == w.one {
+		id := m.ID.Canonical()
+		if id == w.one {
 			return true
 		}
-		delete(w.many, m.ID)
+		delete(w.many, id)
 	}
 	return w.one.IsZero() && len(w.many) == 0
 }
@@ -104,7 +105,7 @@ func codeOf(raw []byte) protocol.Code {
 	var fault struct {
 		Code protocol.Code `json:"code"`
 	}
-	if raw == nil || json.Unmarshal(raw, &fault) != nil {
+	if raw == nil || jsonx.Unmarshal(raw, &fault) != nil {
 		return 0
 	}
 	return fault.Code

@@ -128,7 +128,7 @@ func (l *Link) refused(res *http.Response, m *link.Message, session string) erro
 	status := origin.Status(res)
 	var answer protocol.Message
 	wire.Scan(status.Body, &answer)
-	answers := !m.ID.IsZero() && answer.ID == m.ID && answer.Method == "" && (answer.Error != nil || answer.Result != nil)
+	answers := !m.ID.IsZero() && answer.ID.Canonical() == m.ID.Canonical() && answer.Method == "" && (answer.Error != nil || answer.Result != nil)
 	if session != "" && status.Code == http.StatusNotFound && !(answers && codeOf(answer.Error) == protocol.CodeMethodNotFound) {
 		l.session.expired(session)
 		return fmt.Errorf("%w: %s", link.ErrUnprocessed, status)

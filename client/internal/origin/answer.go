@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -62,9 +63,9 @@ func ParseFault(raw []byte) (*protocol.Error, error) {
 	var wire struct {
 		Code    protocol.Code   `json:"code"`
 		Message string          `json:"message"`
-		Data    json.RawMessage `json:"data"`
+		Data    json.RawMessage `json:"data,omitempty"`
 	}
-	if err := json.Unmarshal(raw, &wire); err != nil {
+	if err := jsonx.Unmarshal(raw, &wire); err != nil {
 		return nil, err
 	}
 	fault := &protocol.Error{Code: wire.Code, Message: wire.Message}
@@ -84,7 +85,7 @@ func retryAfter(data []byte) time.Duration {
 	var wire struct {
 		RetryAfterMs float64 `json:"retryAfterMs"`
 	}
-	if json.Unmarshal(data, &wire) != nil || wire.RetryAfterMs <= 0 {
+	if jsonx.Unmarshal(data, &wire) != nil || wire.RetryAfterMs <= 0 {
 		return 0
 	}
 	return time.Duration(min(wire.RetryAfterMs, float64(maxRetryAfter/time.Millisecond)) * float64(time.Millisecond))

@@ -33,6 +33,8 @@ import (
 	"unicode"
 
 	"code.dny.dev/ssrf"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
 // Limits that hold for every request.
@@ -99,7 +101,7 @@ func New(config Config) *Client {
 	return c
 }
 
-// Response is a response that has been read to its end.
+// Response is a response that has been read to its end. Body has no byte order mark.
 type Response struct {
 	Status int
 	Header http.Header
@@ -143,7 +145,7 @@ func do(client *http.Client, req *http.Request) (*Response, error) {
 	if err != nil {
 		return nil, cause(err)
 	}
-	return &Response{Status: resp.StatusCode, Header: resp.Header, Body: body}, nil
+	return &Response{Status: resp.StatusCode, Header: resp.Header, Body: jsonx.Document(body)}, nil
 }
 
 // cause removes the method and URL that net/http adds to an error: callers name

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
 // The bounds of reading a schema, which may come from somebody who wants it to
@@ -529,10 +531,10 @@ func members(object json.RawMessage) []member {
 	return list
 }
 
-// decode is json.Unmarshal into what may have members of surprising types:
+// decode is jsonx.Unmarshal into what may have members of surprising types:
 // those are skipped one by one, and the rest is kept.
 func decode(text json.RawMessage, n *node) error {
-	err := json.Unmarshal(text, n)
+	err := jsonx.Unmarshal(text, n)
 	if err == nil {
 		return nil
 	}
@@ -543,7 +545,7 @@ func decode(text json.RawMessage, n *node) error {
 	for _, m := range list {
 		single, err := json.Marshal(map[string]json.RawMessage{m.name: m.value})
 		if err == nil {
-			_ = json.Unmarshal(single, n) // a keyword with a value of the wrong type says nothing
+			_ = jsonx.Unmarshal(single, n) // a keyword with a value of the wrong type says nothing
 		}
 	}
 	return nil

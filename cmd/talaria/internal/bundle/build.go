@@ -3,7 +3,6 @@ package bundle
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
 // kept are the variables of the go command that say where it finds modules and
@@ -76,7 +77,7 @@ func settings(ctx context.Context, dir string) (from map[string]string, version 
 	if err != nil {
 		return nil, "", err
 	}
-	if err := json.Unmarshal(out, &from); err != nil {
+	if err := jsonx.Unmarshal(out, &from); err != nil {
 		return nil, "", fmt.Errorf("go env: %w", err)
 	}
 	version = from[versionName]

@@ -2,7 +2,6 @@ package bundle
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/schema"
 )
 
@@ -124,7 +124,7 @@ func (s Setting) check(place, name string, fault func(place, format string, args
 	var list []string
 	switch {
 	case s.Default == nil || strings.ContainsRune(`"-0123456789tf`, rune(s.Default[0])):
-	case s.Default[0] != '[' || json.Unmarshal(s.Default, &list) != nil:
+	case s.Default[0] != '[' || jsonx.Unmarshal(s.Default, &list) != nil:
 		fault(place+"/default", "must be a string, a number, a boolean or a list of strings")
 	}
 }

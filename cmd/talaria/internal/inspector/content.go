@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/schema"
@@ -16,9 +17,9 @@ const maxIssues = 100
 // readable is what can be read of the result of a tools/call that is not valid as a whole.
 func readable(raw json.RawMessage) *client.CallToolResult {
 	var loose map[string]json.RawMessage
-	_ = json.Unmarshal(raw, &loose) // of what is no object nothing can be read
+	_ = jsonx.Unmarshal(raw, &loose) // of what is no object nothing can be read
 	r := &client.CallToolResult{Raw: raw, Structured: loose["structuredContent"]}
-	_ = json.Unmarshal(loose["isError"], &r.IsError) // else it is false
+	_ = jsonx.Unmarshal(loose["isError"], &r.IsError) // else it is false
 	return r
 }
 
@@ -36,7 +37,7 @@ func contentIssues(method string, raw json.RawMessage) (issues []schema.Issue) {
 	switch method {
 	case protocol.MethodToolsCall:
 		var r struct{ Content []json.RawMessage }
-		_ = json.Unmarshal(raw, &r) // of what has no items none is wrong
+		_ = jsonx.Unmarshal(raw, &r) // of what has no items none is wrong
 		for n, item := range r.Content {
 			note(parse(item), "/content/%d", n)
 		}
@@ -44,19 +45,19 @@ func contentIssues(method string, raw json.RawMessage) (issues []schema.Issue) {
 		var r struct {
 			Messages []struct{ Content json.RawMessage }
 		}
-		note(json.Unmarshal(raw, &r), "/messages")
+		note(jsonx.Unmarshal(raw, &r), "/messages")
 		for n, m := range r.Messages {
 			note(parse(m.Content), "/messages/%d", n)
 		}
 	case protocol.MethodResourcesRead:
 		var r struct{ Contents []json.RawMessage }
-		note(json.Unmarshal(raw, &r), "/contents")
+		note(jsonx.Unmarshal(raw, &r), "/contents")
 		for n, item := range r.Contents {
 			var one struct {
 				URI, Text *string
 				Blob      []byte
 			}
-			err := json.Unmarshal(item, &one)
+			err := jsonx.Unmarshal(item, &one)
 			switch {
 			case err != nil:
 			case one.URI == nil:

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/cmd/talaria/internal/statedir"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -90,7 +91,7 @@ func readKept(path string) (k kept, err error) {
 	if err != nil {
 		return k, err
 	}
-	if err := json.Unmarshal(text, &k); err != nil {
+	if err := jsonx.Unmarshal(text, &k); err != nil {
 		return kept{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return k, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -61,7 +62,7 @@ func (j *judge) fault(e *entry) string {
 // argumentsFault is what is wrong with the arguments of a prompt.
 func argumentsFault(raw json.RawMessage) string {
 	var p protocol.Prompt
-	if json.Unmarshal(raw, &p) != nil {
+	if jsonx.Unmarshal(raw, &p) != nil {
 		return "" // which was said
 	}
 	seen := map[string]bool{}

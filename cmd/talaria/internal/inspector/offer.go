@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/schema"
@@ -177,9 +178,9 @@ func entryOf(k kind, text json.RawMessage, n int) entry {
 			e.Wrong = visible.Line(typed.Field, visible.Name) + " is a " + typed.Value + " and must be a " + typed.Type.String()
 		}
 		var loose map[string]json.RawMessage
-		if json.Unmarshal(text, &loose) == nil {
+		if jsonx.Unmarshal(text, &loose) == nil {
 			for name, into := range map[string]*string{"name": &e.Name, "uri": &e.Name, "uriTemplate": &e.Name, "description": &e.about} {
-				_ = json.Unmarshal(loose[name], into) // what is no text is none
+				_ = jsonx.Unmarshal(loose[name], into) // what is no text is none
 			}
 			if schema := loose["inputSchema"]; schema != nil {
 				e.input = schema
@@ -207,7 +208,7 @@ func entryOf(k kind, text json.RawMessage, n int) entry {
 
 func readTool(text []byte, e *entry) error {
 	var t protocol.Tool
-	err := json.Unmarshal(text, &t)
+	err := jsonx.Unmarshal(text, &t)
 	e.Name, e.title, e.about, e.input, e.output = t.Name, t.Title, t.Description, t.InputSchema, t.OutputSchema
 	if a := t.Annotations; a != nil {
 		if a.ReadOnlyHint != nil && *a.ReadOnlyHint {
@@ -221,14 +222,14 @@ func readTool(text []byte, e *entry) error {
 
 func readPrompt(text []byte, e *entry) error {
 	var p protocol.Prompt
-	err := json.Unmarshal(text, &p)
+	err := jsonx.Unmarshal(text, &p)
 	e.Name, e.title, e.about, e.input = p.Name, p.Title, p.Description, textsSchema(p.Arguments)
 	return err
 }
 
 func readResource(text []byte, e *entry) error {
 	var r protocol.Resource
-	err := json.Unmarshal(text, &r)
+	err := jsonx.Unmarshal(text, &r)
 	e.Name, e.Label, e.title, e.about, e.input = r.URI, r.Name, r.Title, r.Description, textsSchema(nil)
 	if r.MIMEType != "" {
 		e.Marks = append(e.Marks, r.MIMEType)
@@ -245,7 +246,7 @@ func readResource(text []byte, e *entry) error {
 
 func readTemplate(text []byte, e *entry) error {
 	var t protocol.ResourceTemplate
-	err := json.Unmarshal(text, &t)
+	err := jsonx.Unmarshal(text, &t)
 	e.Name, e.Label, e.title, e.about = t.URITemplate, t.Name, t.Title, t.Description
 	if t.MIMEType != "" {
 		e.Marks = append(e.Marks, t.MIMEType)

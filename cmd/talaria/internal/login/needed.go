@@ -2,7 +2,6 @@ package login
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
 	"net/url"
@@ -11,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -154,7 +154,7 @@ func answered(body []byte) *protocol.Error {
 	var response struct {
 		Error *protocol.Error `json:"error"`
 	}
-	if json.Unmarshal(body, &response) != nil || response.Error == nil || response.Error.Code == 0 {
+	if jsonx.Unmarshal(body, &response) != nil || response.Error == nil || response.Error.Code == 0 {
 		return nil
 	}
 	return response.Error

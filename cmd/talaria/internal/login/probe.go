@@ -2,7 +2,6 @@ package login
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
 // probeTime is how long a server has for each answer to Probe.
@@ -88,8 +89,11 @@ func hasMetadata(ctx context.Context, client *http.Client, address string) (bool
 			Servers []string `json:"authorization_servers"`
 			Token   string   `json:"token_endpoint"`
 		}
-		err = json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&metadata)
+		text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 		resp.Body.Close()
+		if err == nil {
+			err = jsonx.Unmarshal(text, &metadata)
+		}
 		if resp.StatusCode == http.StatusOK && err == nil && (len(metadata.Servers) > 0 || metadata.Token != "") {
 			return true, nil
 		}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
@@ -71,7 +72,7 @@ func (a *asker) meet(params []byte) {
 	var hello struct {
 		Capabilities protocol.ClientCapabilities `json:"capabilities"`
 	}
-	if json.Unmarshal(params, &hello) == nil {
+	if jsonx.Unmarshal(params, &hello) == nil {
 		a.mu.Lock()
 		a.can = hello.Capabilities
 		a.mu.Unlock()
@@ -81,7 +82,7 @@ func (a *asker) meet(params []byte) {
 // take gives an answer to who waits for it.
 func (a *asker) take(m *protocol.Message) bool {
 	var id string
-	if json.Unmarshal([]byte(m.ID.String()), &id) != nil || !strings.HasPrefix(id, questionID) {
+	if jsonx.Unmarshal([]byte(m.ID.String()), &id) != nil || !strings.HasPrefix(id, questionID) {
 		return false
 	}
 	a.mu.Lock()
@@ -94,7 +95,7 @@ func (a *asker) take(m *protocol.Message) bool {
 	got := answer{result: append(json.RawMessage(nil), m.Result...)}
 	if m.Error != nil {
 		fault := &protocol.Error{}
-		_ = json.Unmarshal(m.Error, fault) // what cannot be read is an error all the same
+		_ = jsonx.Unmarshal(m.Error, fault) // what cannot be read is an error all the same
 		got.err = fault
 	}
 	waits <- got
@@ -146,7 +147,7 @@ func (a *asker) ask(ctx context.Context, method string, params, into any) error 
 		if got.err != nil {
 			return got.err
 		}
-		return json.Unmarshal(got.result, into)
+		return jsonx.Unmarshal(got.result, into)
 	case <-ctx.Done():
 		cancelled, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "method": protocol.MethodCancelled,
 			"params": map[string]any{"requestId": id, "reason": "the server does not wait any more"}})

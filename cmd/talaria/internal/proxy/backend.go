@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"sync"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/subscriptions"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -69,7 +69,7 @@ func (b *backend) capabilities() protocol.ServerCapabilities {
 	raw := b.Server().Raw
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if raw != nil && json.Unmarshal(raw, &hello) == nil {
+	if raw != nil && jsonx.Unmarshal(raw, &hello) == nil {
 		b.offers = hello.Capabilities
 		b.offers.Extensions, b.offers.Experimental = nil, nil
 	}

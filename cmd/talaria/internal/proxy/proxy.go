@@ -22,6 +22,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -176,7 +177,7 @@ func (p *Proxy) forward(next mcp.Handler) mcp.Handler {
 			var level struct {
 				Level protocol.Level `json:"level"`
 			}
-			if err := json.Unmarshal(f.Request().Params.Raw, &level); err == nil {
+			if err := jsonx.Unmarshal(f.Request().Params.Raw, &level); err == nil {
 				if err := c.SetLevel(f, level.Level); err != nil && !errors.Is(err, client.ErrUnsupported) {
 					return nil, p.fault(err)
 				}
@@ -224,12 +225,12 @@ func (p *Proxy) pass(f *mcp.Frame) (protocol.Result, error) {
 func withoutToken(raw []byte) (map[string]json.RawMessage, error) {
 	members := map[string]json.RawMessage{}
 	if len(raw) > 0 {
-		if err := json.Unmarshal(raw, &members); err != nil {
+		if err := jsonx.Unmarshal(raw, &members); err != nil {
 			return nil, err
 		}
 	}
 	meta := map[string]json.RawMessage{}
-	if len(members["_meta"]) == 0 || json.Unmarshal(members["_meta"], &meta) != nil {
+	if len(members["_meta"]) == 0 || jsonx.Unmarshal(members["_meta"], &meta) != nil {
 		return members, nil
 	}
 	delete(meta, "progressToken")
@@ -245,11 +246,11 @@ func withoutToken(raw []byte) (map[string]json.RawMessage, error) {
 // beside the members that all know is left out or filled in.
 func result(raw json.RawMessage, rev protocol.Revision, method string, pages cursors) (protocol.Result, error) {
 	members := map[string]json.RawMessage{}
-	if err := json.Unmarshal(raw, &members); err != nil {
+	if err := jsonx.Unmarshal(raw, &members); err != nil {
 		return nil, broken(fmt.Errorf("the server's result is no object: %w", err))
 	}
 	var meta map[string]any
-	_ = json.Unmarshal(members["_meta"], &meta)                                                                       // absent, or of no use
+	_ = jsonx.Unmarshal(members["_meta"], &meta)                                                                      // absent, or of no use
 	maps.DeleteFunc(meta, func(key string, _ any) bool { return strings.HasPrefix(key, "io.modelcontextprotocol/") }) // the proxy has its own
 	delete(members, "_meta")
 	delete(members, "resultType")
@@ -311,7 +312,7 @@ func (p *Proxy) subscribe(f *mcp.Frame, next mcp.Handler) (protocol.Result, erro
 	var params struct {
 		URI string `json:"uri"`
 	}
-	_ = json.Unmarshal(request.Params.Raw, &params) // next says what is wrong
+	_ = jsonx.Unmarshal(request.Params.Raw, &params) // next says what is wrong
 	switch request.Method {
 	case protocol.MethodUnsubscribe:
 		if _, err := c.subs.Remove(params.URI); err != nil {
@@ -368,7 +369,7 @@ func (p *Proxy) tell(session string, e client.Notification) {
 		var params struct {
 			URI string `json:"uri"`
 		}
-		if json.Unmarshal(e.Params, &params) == nil {
+		if jsonx.Unmarshal(e.Params, &params) == nil {
 			server.ResourceUpdated(params.URI)
 		}
 	case protocol.MethodToolsChanged, protocol.MethodPromptsChanged, protocol.MethodResourcesChanged:

@@ -4,23 +4,24 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
 )
 
 // params are the members of a request or a notification that its row shows.
 type params struct {
-	Name     json.RawMessage `json:"name"`
-	URI      json.RawMessage `json:"uri"`
-	Level    json.RawMessage `json:"level"` // of a log notification
-	Logger   json.RawMessage `json:"logger"`
-	Data     json.RawMessage `json:"data"`
-	Message  json.RawMessage `json:"message"` // of progress, or a question
-	Progress json.RawMessage `json:"progress"`
-	Total    json.RawMessage `json:"total"`
-	Reason   json.RawMessage `json:"reason"` // of a cancellation
-	TaskID   json.RawMessage `json:"taskId"`
-	Status   json.RawMessage `json:"status"` // of a task
+	Name     json.RawMessage `json:"name,omitempty"`
+	URI      json.RawMessage `json:"uri,omitempty"`
+	Level    json.RawMessage `json:"level,omitempty"` // of a log notification
+	Logger   json.RawMessage `json:"logger,omitempty"`
+	Data     json.RawMessage `json:"data,omitempty"`
+	Message  json.RawMessage `json:"message,omitempty"` // of progress, or a question
+	Progress json.RawMessage `json:"progress,omitempty"`
+	Total    json.RawMessage `json:"total,omitempty"`
+	Reason   json.RawMessage `json:"reason,omitempty"` // of a cancellation
+	TaskID   json.RawMessage `json:"taskId,omitempty"`
+	Status   json.RawMessage `json:"status,omitempty"` // of a task
 }
 
 // says is what a row shows beside the method: the name of a tool or the like, or what a
@@ -42,7 +43,7 @@ func (p *params) says(method string) string {
 	}
 	for _, member := range []json.RawMessage{p.Name, p.URI} {
 		var name string
-		if json.Unmarshal(member, &name) == nil && name != "" {
+		if jsonx.Unmarshal(member, &name) == nil && name != "" {
 			return visible.Line(name, visible.Name)
 		}
 	}
@@ -59,7 +60,7 @@ func (p *params) says(method string) string {
 // JSON.
 func text(value json.RawMessage) string {
 	var s string
-	if json.Unmarshal(value, &s) == nil {
+	if jsonx.Unmarshal(value, &s) == nil {
 		return s
 	}
 	return string(value)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/recording"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
@@ -95,13 +96,13 @@ func (s *Store) enqueue(q queued) {
 
 // envelope is what is read of a message.
 type envelope struct {
-	ID     json.RawMessage `json:"id"`
+	ID     json.RawMessage `json:"id,omitempty"`
 	Method string          `json:"method"`
 	Params params          `json:"params"`
 	Result struct {
-		IsError json.RawMessage `json:"isError"`
+		IsError json.RawMessage `json:"isError,omitempty"`
 	} `json:"result"`
-	Error json.RawMessage `json:"error"`
+	Error json.RawMessage `json:"error,omitempty"`
 }
 
 // take makes a row of an entry, or adds it to that of its request.
@@ -122,7 +123,7 @@ func (s *Store) take(e recording.Entry) {
 		return
 	}
 	var m envelope
-	if err := json.Unmarshal(e.Text, &m); err != nil && m.Method == "" && m.ID == nil {
+	if err := jsonx.Unmarshal(e.Text, &m); err != nil && m.Method == "" && m.ID == nil {
 		row.Kind, row.Name = "broken", visible.Line(string(e.Text), maxName)
 		s.add(row, "")
 		return
@@ -202,7 +203,7 @@ func (s *Store) answer(e recording.Entry, m envelope, alone *Row) {
 	case len(m.Error) > 0:
 		row.Status = "error"
 		var fault struct{ Code protocol.Code }
-		if json.Unmarshal(m.Error, &fault) == nil && !s.agreed[row.conn] && row.negotiates(fault.Code) {
+		if jsonx.Unmarshal(m.Error, &fault) == nil && !s.agreed[row.conn] && row.negotiates(fault.Code) {
 			row.Status = Negotiation
 		}
 	case string(m.Result.IsError) == "true":

@@ -8,6 +8,7 @@ import (
 
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -16,7 +17,7 @@ func Event(e client.Notification) string {
 	var params struct {
 		URI string `json:"uri"`
 	}
-	_ = json.Unmarshal(e.Params, &params) // other methods have other params
+	_ = jsonx.Unmarshal(e.Params, &params) // other methods have other params
 	switch e.Method {
 	case protocol.MethodResourceUpdated:
 		return "resource changed: " + console.Line(params.URI)
@@ -58,7 +59,7 @@ func Server(info protocol.Implementation) string {
 func Capabilities(have protocol.ServerCapabilities) []string {
 	text, err := json.Marshal(have)
 	var members map[string]json.RawMessage
-	if err != nil || json.Unmarshal(text, &members) != nil {
+	if err != nil || jsonx.Unmarshal(text, &members) != nil {
 		return nil
 	}
 	return slices.Sorted(maps.Keys(members))
