@@ -9,7 +9,6 @@ import (
 // notes fail nothing.
 func TestLint(t *testing.T) {
 	server := quoted(stdioExample(t, t.TempDir()))
-	all := []string{"--allow", "pattern-plain", "--allow", "repeat"}
 	long := strings.Repeat("x", 60)
 	for _, tt := range []struct {
 		name string
@@ -18,12 +17,12 @@ func TestLint(t *testing.T) {
 		want string // in standard output and error
 		not  string
 	}{
-		{"allowed", all, exitOK, "every host accepts the", "refused"},
-		{"notes", append([]string{"--notes"}, all...), exitOK, "refused  keyword  add_note /properties/tags: ", "every host"},
-		{"the name of the server", append([]string{"--as", long}, all...), exitTool, "refused  name-long  calculate: mcp__" + long + "__calculate has 76 characters, and Claude's API accepts 64; shorten it", ""},
-		{"JSON", append([]string{"--json", "--as", long}, all...), exitTool, `"rule": "name-long"`, "refused  "},
-		{"JSON without findings", append([]string{"--json"}, all...), exitOK, "[]", ""},
-		{"one tool", append([]string{"--as", long, "--allow", "name-long:calculate"}, all...), exitTool, "name-long  ", "name-long  calculate"},
+		{"as it is", nil, exitOK, "every host accepts the", "refused"},
+		{"notes", []string{"--notes"}, exitOK, "every host accepts the", "refused"},
+		{"the name of the server", []string{"--as", long}, exitTool, "refused  name-long  calculate: mcp__" + long + "__calculate has 76 characters, and Claude's API accepts 64; shorten it", ""},
+		{"JSON", []string{"--json", "--as", long}, exitTool, `"rule": "name-long"`, "refused  "},
+		{"JSON without findings", []string{"--json"}, exitOK, "[]", ""},
+		{"one tool", []string{"--as", long, "--allow", "name-long:calculate"}, exitTool, "name-long  ", "name-long  calculate"},
 		{"no such rule", []string{"--allow", "nam"}, exitUsage, `there is no rule "nam"; did you mean name?`, ""},
 	} {
 		got := talaria(t, "", append([]string{"lint", server}, tt.args...)...)
