@@ -137,7 +137,7 @@ func (p *Pending) Spoil(id protocol.ID, why error) {
 func (p *Pending) Answer(m *protocol.Message) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	id := m.ID
+	id := m.ID.Canonical()
 	if id.IsZero() && len(p.waits) == 1 {
 		for id = range p.waits {
 		}
