@@ -205,6 +205,7 @@ var refusalWays = []refusalWay{
 	{"Handler.notAllowed", "PUT", mcp.Options{}, func(x *refusing) { x.do("PUT", "/mcp", "") }, "http_method", ""},
 	{"", "DELETE without a session", mcp.Options{}, func(x *refusing) { x.do("DELETE", "/mcp", "") }, "http_method", ""},
 	{"Handler.open", "content type", mcp.Options{}, func(x *refusing) { x.post(pinged, "Content-Type: text/plain") }, "content_type", ""},
+	{"Handler.open", "compressed", mcp.Options{}, func(x *refusing) { x.post(pinged, "Content-Encoding: gzip") }, "content_type", ""},
 	{"Handler.open", "accept", mcp.Options{}, func(x *refusing) { x.post(pinged, "Accept: image/png") }, "accept", ""},
 	{"Handler.get", "accept of a stream", mcp.Options{}, func(x *refusing) { x.do("GET", "/mcp", "", "Accept: application/json") }, "accept", ""},
 	{"Handler.get", "a browser", mcp.Options{}, func(x *refusing) { x.do("GET", "/mcp", "", "Accept: text/html") }, "accept", ""},

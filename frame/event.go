@@ -26,7 +26,7 @@ import "time"
 //
 //	host, origin   that header is not allowed
 //	http_method    neither POST nor what needs a session, or that without one
-//	content_type   the body is not JSON
+//	content_type   the body is not JSON, or is compressed
 //	accept         the client takes no answer of that kind
 //	upgrade        no WebSocket could be made of the request
 //	too_long       it is longer than Limits.Message, or than replicas hand over

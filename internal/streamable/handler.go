@@ -44,6 +44,7 @@ import (
 	"bytes"
 	"cmp"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -225,6 +226,12 @@ func (h *Handler) open(out *exchange, w http.ResponseWriter, r *http.Request) bo
 	if !jsonContent(r) {
 		h.bodies.limitRest(w)
 		h.refuse(w, r, http.StatusUnsupportedMediaType, wire.Refused("content_type", protocol.CodeInvalidRequest, "Content-Type must be application/json"))
+		return false
+	}
+	if encoding := strings.Join(r.Header["Content-Encoding"], ", "); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		h.bodies.limitRest(w)
+		w.Header().Set("Accept-Encoding", "identity") // RFC 9110, section 12.5.3
+		h.refuse(w, r, http.StatusUnsupportedMediaType, wire.Refused("content_type", protocol.CodeInvalidRequest, "Content-Encoding %.100q is not supported: send the message as it is", encoding))
 		return false
 	}
 	wantsJSON, wantsEvents := accepts(r)

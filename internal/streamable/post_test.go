@@ -42,6 +42,20 @@ func TestContentType(t *testing.T) {
 	}
 }
 
+// A body that is compressed is refused with the name of its encoding.
+func TestContentEncoding(t *testing.T) {
+	h := New(newBackend(), Options{})
+	for value, want := range map[string]int{"": 200, "identity": 200, "Identity": 200, "gzip": 415, "br": 415, "deflate, gzip": 415, "x\u202e": 415} {
+		w := post(h, call("server/discover", ""), modern, discover, "Content-Encoding:"+value)
+		if w.Code != want {
+			t.Errorf("%q: status %d, want %d", value, w.Code, want)
+		}
+		if want == 415 && (w.Header().Get("Accept-Encoding") != "identity" || !strings.Contains(w.Body.String(), "Content-Encoding")) {
+			t.Errorf("%q: %v %s", value, w.Header(), w.Body)
+		}
+	}
+}
+
 // The answer is JSON if the client takes it, else events, else 406.
 func TestAccept(t *testing.T) {
 	h := New(newBackend(), Options{})

@@ -297,7 +297,7 @@ func (s *Server) do(ctx context.Context, r *Request) (*http.Response, error) {
 		}
 		location := res.Header.Get("Location")
 		if res.StatusCode/100 != 3 || res.StatusCode == http.StatusNotModified || location == "" {
-			return res, nil
+			return decoded(res)
 		}
 		next, err := s.follow(ctx, r, req, res, location, append(via, req))
 		switch {
@@ -311,6 +311,18 @@ func (s *Server) do(ctx context.Context, r *Request) (*http.Response, error) {
 		Discard(res.Body)
 		via, req = append(via, req), next
 	}
+}
+
+// decoded returns a response, or an error if its body has an encoding: package net/http
+// asks for gzip, and has undone it.
+func decoded(res *http.Response) (*http.Response, error) {
+	encoding := strings.Join(res.Header["Content-Encoding"], ", ")
+	if res.StatusCode/100 != 2 || encoding == "" || strings.EqualFold(encoding, "identity") {
+		return res, nil
+	}
+	status := Status(res)
+	status.Body, status.Err = nil, fmt.Errorf("its Content-Encoding is %q, which the client did not ask for", encoding)
+	return nil, status
 }
 
 // follow returns the request for the target of a redirect, with the method, the

@@ -200,3 +200,22 @@ func TestClient(t *testing.T) {
 		t.Errorf("%v, %v", cookie, err)
 	}
 }
+
+// An answer in an encoding that nobody asked for is an error that names it.
+func TestContentEncoding(t *testing.T) {
+	for encoding, status := range map[string]int{"br": 200, "zstd": 202, "identity": 200, "gzip": 400} {
+		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", encoding)
+			w.WriteHeader(status)
+			_, _ = w.Write([]byte("\x1f\x8b"))
+		}))
+		res, err := post(t, web.URL, origin.Options{Header: http.Header{"Accept-Encoding": {encoding}}})
+		if res != nil {
+			origin.Discard(res.Body)
+		}
+		if fails := encoding == "br" || encoding == "zstd"; fails != (err != nil) || fails && !strings.Contains(err.Error(), encoding) {
+			t.Errorf("%s with status %d: %v", encoding, status, err)
+		}
+		web.Close()
+	}
+}
