@@ -68,7 +68,7 @@ var httpBehaviours = []behaviour{
 		d.want(d.do(http.MethodPost, ping, "Accept", ""), http.StatusOK, `{"jsonrpc":"2.0","id":1,"result":{}}`)
 		d.want(d.do(http.MethodPost, ping, "Accept", "text/html"), http.StatusNotAcceptable, "application/json")
 		d.want(d.do(http.MethodGet, "", "Accept", "application/json"), http.StatusNotAcceptable, "text/event-stream")
-		d.want(d.do(http.MethodPost, strings.Repeat(" ", 5<<20)+ping), http.StatusRequestEntityTooLarge, "larger than the limit")
+		d.want(d.do(http.MethodPost, strings.Repeat(" ", 5<<20)+ping), http.StatusRequestEntityTooLarge, "message of 5242920 bytes is longer than the limit of 4194304 bytes")
 		put := d.do(http.MethodPut, ping)
 		d.want(put, http.StatusMethodNotAllowed, "use POST")
 		if allow := put.Header().Get("Allow"); allow != "POST, GET, DELETE" {

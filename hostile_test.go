@@ -95,7 +95,7 @@ func TestHugeBody(t *testing.T) {
 				}
 				defer res.Body.Close()
 				text, _ := io.ReadAll(res.Body)
-				if res.StatusCode != http.StatusRequestEntityTooLarge || !bytes.Contains(text, []byte("larger than the limit of 4194304 bytes")) {
+				if res.StatusCode != http.StatusRequestEntityTooLarge || !bytes.Contains(text, []byte("longer than the limit of 4194304 bytes")) {
 					t.Errorf("status %d: %s", res.StatusCode, text)
 				}
 			})
@@ -176,7 +176,7 @@ func TestStreamSurvivesBadLines(t *testing.T) {
 		{`garbage`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: unexpected 'g', want a value at byte 0"}}`},
 		{`{"jsonrpc":"2.0","id":"x"`, `{"jsonrpc":"2.0","id":"x","error":{"code":-32700,"message":"Parse error: unexpected end of JSON, want ',' or '}' at byte 25"}}`},
 		{`[]`, ``},
-		{strings.Repeat("x", 5000), `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"message is longer than the limit of 1000 bytes"}}`},
+		{strings.Repeat("x", 5000), `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"message of 5000 bytes is longer than the limit of 1000 bytes"}}`},
 		{`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `not initialized`},
 		{`{"jsonrpc":"2.0","id":2,"method":"ping"}`, `{"jsonrpc":"2.0","id":2,"result":{}}`},
 	} {

@@ -85,8 +85,8 @@ func TestWebSocketBadMessages(t *testing.T) {
 		{``, `"code":-32700`},
 		{`{"jsonrpc":"2.0","id":5,"method":`, `"code":-32700`},
 		{pingLine + pingLine, `"code":-32700`},
-		{strings.Repeat("x", 1001), `message is longer than the limit of 1000 bytes`},
-		{strings.Repeat("x", 1_000_000), `message is longer than the limit of 1000 bytes`},
+		{strings.Repeat("x", 1001), `message of 1001 bytes is longer than the limit of 1000 bytes`},
+		{strings.Repeat("x", 1_000_000), `message of 1000000 bytes is longer than the limit of 1000 bytes`},
 		{initLine, `initialized already`},
 		{pingLine, `"id":9,"result":{}`},
 	} {
