@@ -24,6 +24,9 @@ func TestExamples(t *testing.T) {
 				continue
 			}
 			line = strings.NewReplacer(workbench, url, "--out notes.json", "--out "+shellwords.Quote(filepath.Join(dir, "notes.json"))).Replace(line)
+			if cmd.Name() == "lock" {
+				line += " --out " + shellwords.Quote(filepath.Join(dir, "mcp.lock"))
+			}
 			list, err := shellwords.Split(strings.TrimPrefix(line, "  talaria "))
 			if err != nil {
 				t.Fatalf("%s: %v", line, err)

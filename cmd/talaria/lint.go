@@ -49,7 +49,7 @@ func lintCommand(c *console.Console) *cobra.Command {
 				s.console.Print(line)
 			}
 			if len(lines) == 0 {
-				s.console.Notef("every host accepts the %d tools", len(tools))
+				s.console.Printf("every host accepts the %d tools", len(tools))
 			}
 		})
 		if err == nil && fails > 0 {

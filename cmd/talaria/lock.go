@@ -76,7 +76,7 @@ func checkLock(s *session, found []toollock.Difference, file string) error {
 			s.console.Print(d.String())
 		}
 		if len(found) == 0 {
-			s.console.Notef("the tools are those of %s", file)
+			s.console.Printf("the tools are those of %s", file)
 		}
 	})
 	if err == nil && len(found) > 0 {
