@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -75,7 +76,7 @@ type Command struct {
 	stream Conn
 	stdin  *os.File
 	input  *os.File // the end of the process, until it has written a message
-	sent   atomic.Int64
+	sent   counting // to stdin
 	stdout *os.File
 	stderr *tail
 	grace  time.Duration
@@ -148,7 +149,8 @@ func StartCommand(name string, args []string, opts *CommandOptions) (*Command, e
 	if err := c.start(); err != nil {
 		return nil, fmt.Errorf("transport: cannot start command %q: %w", name, err)
 	}
-	c.stream = NewStream(onlyReader{c.stdout}, counting{c.stdin, &c.sent}, &StreamOptions{MaxMessage: o.MaxMessage})
+	c.sent.to = c.stdin
+	c.stream = NewStream(onlyReader{c.stdout}, &c.sent, &StreamOptions{MaxMessage: o.MaxMessage})
 	go c.wait()
 	return c, nil
 }
@@ -158,15 +160,19 @@ func StartCommand(name string, args []string, opts *CommandOptions) (*Command, e
 type (
 	onlyReader struct{ io.Reader }
 	counting   struct {
-		io.Writer
-		bytes *atomic.Int64
+		to      io.Writer
+		writing sync.Mutex // held during a Write
+		bytes   int
 	}
 )
 
-// Write implements io.Writer. It counts first: what was read was counted.
-func (c counting) Write(p []byte) (int, error) {
-	c.bytes.Add(int64(len(p)))
-	return c.Writer.Write(p)
+// Write implements io.Writer.
+func (c *counting) Write(p []byte) (n int, err error) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	n, err = c.to.Write(p)
+	c.bytes += n
+	return n, err
 }
 
 // findCommand returns the path of a program. A name without a separator is
@@ -228,8 +234,7 @@ func (c *Command) start() (err error) {
 func (c *Command) wait() {
 	_ = c.cmd.Wait() // ProcessState says how it ended
 	c.stderr.flush()
-	left := unread(c.input) // -1 if it has written a message, or is on a system that cannot say
-	c.unread = left >= 0 && c.sent.Load() == int64(left)
+	c.unread = c.hasReadNothing()
 	_ = c.input.Close()
 	signalGroup(c.cmd.Process, false) // whom it left behind; later its number may be another's
 	// A grandchild may hold standard output open: no more is waited for than
@@ -238,6 +243,26 @@ func (c *Command) wait() {
 		time.AfterFunc(lastData, func() { _ = c.stdout.Close() })
 	}
 	close(c.exited)
+}
+
+// hasReadNothing reports whether all that was written to the process, which has ended,
+// is still there. It is false for a process that has written a message, and on a system
+// that cannot say.
+func (c *Command) hasReadNothing() bool {
+	left := 0
+	for {
+		last := c.sent.writing.TryLock()
+		n := unread(c.input) // which makes room for a Write that waits for it
+		left += n
+		switch {
+		case last:
+			defer c.sent.writing.Unlock()
+			return n >= 0 && left == c.sent.bytes
+		case n < 0:
+			return false
+		}
+		runtime.Gosched()
+	}
 }
 
 // Read implements Conn.
