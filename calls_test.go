@@ -50,7 +50,7 @@ func nesting(t testing.TB, opts *mcp.Options) *mcp.Server {
 	s := fixture(t, opts)
 	s.MustAdd(
 		tool("hidden"), mcp.Tool("unseen", text, mcp.VisibleTo(func(*mcp.Frame) bool { return false })), mcp.Tool("scoped", text, mcp.Scopes("admin")),
-		mcp.Tool("late", func(f *mcp.Frame, _ empty) (string, error) { <-f.Done(); return "", nil }, mcp.Timeout(time.Millisecond)),
+		mcp.Tool("late", func(f *mcp.Frame, _ empty) (string, error) { <-f.Done(); return "", context.Cause(f) }, mcp.Timeout(time.Millisecond)),
 		mcp.Tool("result", func(*mcp.Frame, empty) (*mcp.ResultOf[sumOut], error) {
 			r := &mcp.ResultOf[sumOut]{Value: sumOut{3}}
 			r.Text("three").Meta("com.example/k", 1)
