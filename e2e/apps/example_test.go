@@ -135,7 +135,7 @@ func testExample(t *testing.T, b *browser) {
 		b.serve("/"+name, run(t, program, prefix))
 		tool := "draw_bar_chart"
 		if prefix != "" {
-			tool = prefix + "." + tool
+			tool = prefix + "_" + tool
 		}
 		for _, revision := range []string{"2025-11-25", "2026-07-28"} {
 			t.Run(name+" "+revision, func(t *testing.T) {
