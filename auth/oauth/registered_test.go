@@ -31,7 +31,7 @@ func TestRegistrationAnswer(t *testing.T) {
 		`{"client_id":null}`:                               {problem: "has no client_id"},
 		`{"client_id":""}`:                                 {problem: `the client_id ""`},
 		`{"client_id":5}`:                                  {problem: "its member client_id is 5"},
-		`{"client_id":"x","client_secret":77}`:             {problem: "its member client_secret is a number"},
+		`{"client_id":"x","client_secret":7777777}`:             {problem: "its member client_secret is a number"},
 		`{"client_id":"x","token_endpoint_auth_method":5}`: {problem: "its member token_endpoint_auth_method is 5"},
 		`[]`:     {problem: "right form"},
 		`<html>`: {problem: "right form"},
@@ -47,7 +47,7 @@ func TestRegistrationAnswer(t *testing.T) {
 		client, err := c.registrar.register(t.Context(), server, c.registrar.codeMetadata("http://127.0.0.1:1/callback"))
 		switch {
 		case want.problem != "":
-			if err == nil || !strings.Contains(err.Error(), want.problem) || strings.Contains(err.Error(), "77") {
+			if err == nil || !strings.Contains(err.Error(), want.problem) || strings.Contains(err.Error(), "7777777") {
 				t.Errorf("%s: got %v, want %q in it", body, err, want.problem)
 			}
 		case err != nil:
