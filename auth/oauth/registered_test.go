@@ -31,7 +31,7 @@ func TestRegistrationAnswer(t *testing.T) {
 		`{"client_id":null}`:                               {problem: "has no client_id"},
 		`{"client_id":""}`:                                 {problem: `the client_id ""`},
 		`{"client_id":5}`:                                  {problem: "its member client_id is 5"},
-		`{"client_id":"x","client_secret":7777777}`:             {problem: "its member client_secret is a number"},
+		`{"client_id":"x","client_secret":7777777}`:        {problem: "its member client_secret is a number"},
 		`{"client_id":"x","token_endpoint_auth_method":5}`: {problem: "its member token_endpoint_auth_method is 5"},
 		`[]`:     {problem: "right form"},
 		`<html>`: {problem: "right form"},
