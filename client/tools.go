@@ -61,27 +61,33 @@ func (t *toolIndex) learn(tools []Tool) []Tool {
 	conn := c.life.conn.Load()
 	strict := conn != nil && conn.sync && conn.revision().Modern()
 	kept := tools[:0]
+	var headers [][]facts.Header // of those that are kept
+	var left []string            // names of the others
+	for _, tool := range tools { // before the lock is held, as the log is code of users
+		of, err := headerParams(tool.InputSchema)
+		switch {
+		case !c.pin.allows(&tool):
+			left = append(left, tool.Name)
+		case err != nil && strict:
+			left = append(left, tool.Name)
+			safely.Log(c.opts.Logger.Warn().Str("server", c.server).Str("tool", visible.Line(tool.Name, visible.Name)).Err(visible.Error(err)), "tool left out: its x-mcp-header is not valid")
+		default:
+			kept, headers = append(kept, tool), append(headers, of)
+		}
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.byName == nil {
 		t.byName = map[string]*toolInfo{}
 	}
-	for _, tool := range tools {
-		if !c.pin.allows(&tool) {
-			t.forget(tool.Name)
-			continue
-		}
-		headers, err := headerParams(tool.InputSchema)
-		if err != nil && strict {
-			t.forget(tool.Name)
-			safely.Log(c.opts.Logger.Warn().Str("server", c.server).Str("tool", visible.Line(tool.Name, visible.Name)).Err(visible.Error(err)), "tool left out: its x-mcp-header is not valid")
-			continue
-		}
-		kept = append(kept, tool)
+	for i, tool := range kept {
 		if old := t.byName[tool.Name]; old != nil && same(&old.tool, &tool) {
 			continue // its schemas may be compiled
 		}
-		t.keep(&toolInfo{tool: tool, headers: headers, size: toolSize(&tool, headers)})
+		t.keep(&toolInfo{tool: tool, headers: headers[i], size: toolSize(&tool, headers[i])})
+	}
+	for _, name := range left { // last, so that one that is listed twice is left out
+		t.forget(name)
 	}
 	return kept
 }
