@@ -199,130 +199,132 @@ type refusalWay struct {
 
 // refusalWays are all in which a message or a request is refused before the dispatcher. place
 // is where the fault is made or handed on, "" for one that another way has already.
-var refusalWays = []refusalWay{
-	{"Handler.ServeHTTP", "host", mcp.Options{}, func(x *refusing) { x.post(pinged, "Host: evil.example") }, "host", ""},
-	{"", "origin", mcp.Options{}, func(x *refusing) { x.post(pinged, "Origin: https://evil.example") }, "origin", ""},
-	{"Handler.notAllowed", "PUT", mcp.Options{}, func(x *refusing) { x.do("PUT", "/mcp", "") }, "http_method", ""},
-	{"", "DELETE without a session", mcp.Options{}, func(x *refusing) { x.do("DELETE", "/mcp", "") }, "http_method", ""},
-	{"Handler.open", "content type", mcp.Options{}, func(x *refusing) { x.post(pinged, "Content-Type: text/plain") }, "content_type", ""},
-	{"Handler.open", "compressed", mcp.Options{}, func(x *refusing) { x.post(pinged, "Content-Encoding: gzip") }, "content_type", ""},
-	{"Handler.open", "accept", mcp.Options{}, func(x *refusing) { x.post(pinged, "Accept: image/png") }, "accept", ""},
-	{"Handler.get", "accept of a stream", mcp.Options{}, func(x *refusing) { x.do("GET", "/mcp", "", "Accept: application/json") }, "accept", ""},
-	{"Handler.get", "a browser", mcp.Options{}, func(x *refusing) { x.do("GET", "/mcp", "", "Accept: text/html") }, "accept", ""},
-	{"bodyReader.readAll", "a long body", mcp.Options{Limits: mcp.Limits{Message: 64}}, func(x *refusing) { x.post(strings.Repeat(" ", 100)) }, "too_long", ""},
-	{"unreadable", "a body that takes too long", mcp.Options{Timeouts: mcp.Timeouts{Read: 20 * time.Millisecond}}, func(x *refusing) {
-		c, err := net.Dial("tcp", strings.TrimPrefix(x.url, "http://"))
-		if err != nil {
-			x.t.Fatal(err)
-		}
-		x.t.Cleanup(func() { c.Close() })
-		fmt.Fprintf(c, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
-	}, "incomplete", ""},
-	{"admission.admit", "no JSON", mcp.Options{}, func(x *refusing) { x.post(`{"jsonrpc"`) }, "parse_error", ""},
-	{"", "no message", mcp.Options{}, func(x *refusing) { x.post(`{"jsonrpc":"1.0","id":1,"method":"ping"}`) }, "invalid_request", ""},
-	{"admission.admit", "params", mcp.Options{}, func(x *refusing) {
-		x.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}`)
-	}, "invalid_params", ""},
-	{"admission.admitModern", "a response", mcp.Options{}, func(x *refusing) {
-		x.post(`{"jsonrpc":"2.0","id":1,"result":{}}`, "Mcp-Protocol-Version: 2026-07-28")
-	}, "era", ""},
-	{"admission.admitModern", "another version in the header", mcp.Options{}, func(x *refusing) { x.modern("ping", "", "Mcp-Protocol-Version: 2025-06-18") }, "header_mismatch", ""},
-	{"", "no _meta", mcp.Options{}, func(x *refusing) { x.post(pinged, "Mcp-Protocol-Version: 2026-07-28") }, "invalid_params", ""},
-	{"admission.checkNotification", "version of a notification", mcp.Options{}, func(x *refusing) {
-		x.post(`{"jsonrpc":"2.0","method":"x/y","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`, "Mcp-Protocol-Version: 2025-06-18")
-	}, "header_mismatch", ""},
-	{"", "a notification of no version", mcp.Options{}, func(x *refusing) {
-		x.post(`{"jsonrpc":"2.0","method":"x/y","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"1999-01-01"}}}`)
-	}, "unsupported_version", ""},
-	{"admission.admitLegacy", "initialized already", mcp.Options{}, func(x *refusing) { x.post(strings.TrimSpace(opened), x.in("2025-03-26")) }, "initialized", ""},
-	{"admission.checkVersion", "a version that nobody knows", mcp.Options{}, func(x *refusing) { x.post(pinged, "Mcp-Protocol-Version: 1999-01-01") }, "unsupported_version", ""},
-	{"admission.session", "no session", mcp.Options{}, func(x *refusing) { x.post(pinged) }, "no_session", ""},
-	{"", "GET without one that is known", mcp.Options{}, func(x *refusing) { x.do("GET", "/mcp", "", "Mcp-Session-Id: nobody") }, "session_not_found", ""},
-	{"admission.admitBatch", "a batch without a session", mcp.Options{}, func(x *refusing) { x.post("[" + pinged + "]") }, "batch", ""},
-	{"admission.admitBatch", "an empty batch", mcp.Options{}, func(x *refusing) { x.post("[]", x.in("2025-03-26")) }, "batch", ""},
-	{"admission.admitBatch", "a broken message in a batch", mcp.Options{}, func(x *refusing) { x.post("["+pinged+`,{"jsonrpc":"2.0","id":1}]`, x.in("2025-03-26")) }, "invalid_request", ""},
-	{"", "bad params in a batch", mcp.Options{}, func(x *refusing) {
-		x.post("["+pinged+`,{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}]`, x.in("2025-03-26"))
-	}, "invalid_params", ""},
-	{"admission.admitBatch", "initialize in a batch", mcp.Options{}, func(x *refusing) { x.post("["+strings.TrimSpace(opened)+"]", x.in("2025-03-26")) }, "batch", ""},
-	{"admission.admitBatch", "a modern request in a batch", mcp.Options{}, func(x *refusing) { x.post("["+modernSay+"]", x.in("2025-03-26")) }, "batch", ""},
-	{"", "another name in the header", mcp.Options{}, func(x *refusing) {
-		x.modern("tools/call", `"name":"greet","arguments":{"name":"Ada"}`, "Mcp-Name: add")
-	}, "header_mismatch", ""},
-	{"encodedHeader", "no name in the header", mcp.Options{}, func(x *refusing) { x.modern("tools/call", `"name":"greet"`) }, "header_mismatch", ""},
-	{"encodedHeader", "a name that is no base64", mcp.Options{}, func(x *refusing) { x.modern("tools/call", `"name":"greet"`, "Mcp-Name: =?base64?-?=") }, "header_mismatch", ""},
-	{"matchHeader", "no method in the header", mcp.Options{}, func(x *refusing) { x.modern("ping", "", "Mcp-Method:") }, "header_mismatch", ""},
-	{"mismatch", "another method in the header", mcp.Options{}, func(x *refusing) { x.modern("ping", "", "Mcp-Method: tools/list") }, "header_mismatch", ""},
-	{"checkParam", "an argument that is in the header alone", mcp.Options{}, func(x *refusing) { x.mirrored(`{}`, "Mcp-Param-Tenant: a") }, "header_mismatch", ""},
-	{"checkParam", "another argument in the header", mcp.Options{}, func(x *refusing) { x.mirrored(`{"tenant":"b"}`, "Mcp-Param-Tenant: a") }, "header_mismatch", ""},
+func refusalWays() []refusalWay {
+	return []refusalWay{
+		{"Handler.ServeHTTP", "host", mcp.Options{}, func(x *refusing) { x.post(pinged, "Host: evil.example") }, "host", ""},
+		{"", "origin", mcp.Options{}, func(x *refusing) { x.post(pinged, "Origin: https://evil.example") }, "origin", ""},
+		{"Handler.notAllowed", "PUT", mcp.Options{}, func(x *refusing) { x.do("PUT", "/mcp", "") }, "http_method", ""},
+		{"", "DELETE without a session", mcp.Options{}, func(x *refusing) { x.do("DELETE", "/mcp", "") }, "http_method", ""},
+		{"Handler.open", "content type", mcp.Options{}, func(x *refusing) { x.post(pinged, "Content-Type: text/plain") }, "content_type", ""},
+		{"Handler.open", "compressed", mcp.Options{}, func(x *refusing) { x.post(pinged, "Content-Encoding: gzip") }, "content_type", ""},
+		{"Handler.open", "accept", mcp.Options{}, func(x *refusing) { x.post(pinged, "Accept: image/png") }, "accept", ""},
+		{"Handler.get", "accept of a stream", mcp.Options{}, func(x *refusing) { x.do("GET", "/mcp", "", "Accept: application/json") }, "accept", ""},
+		{"Handler.get", "a browser", mcp.Options{}, func(x *refusing) { x.do("GET", "/mcp", "", "Accept: text/html") }, "accept", ""},
+		{"bodyReader.readAll", "a long body", mcp.Options{Limits: mcp.Limits{Message: 64}}, func(x *refusing) { x.post(strings.Repeat(" ", 100)) }, "too_long", ""},
+		{"unreadable", "a body that takes too long", mcp.Options{Timeouts: mcp.Timeouts{Read: 20 * time.Millisecond}}, func(x *refusing) {
+			c, err := net.Dial("tcp", strings.TrimPrefix(x.url, "http://"))
+			if err != nil {
+				x.t.Fatal(err)
+			}
+			x.t.Cleanup(func() { c.Close() })
+			fmt.Fprintf(c, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
+		}, "incomplete", ""},
+		{"admission.admit", "no JSON", mcp.Options{}, func(x *refusing) { x.post(`{"jsonrpc"`) }, "parse_error", ""},
+		{"", "no message", mcp.Options{}, func(x *refusing) { x.post(`{"jsonrpc":"1.0","id":1,"method":"ping"}`) }, "invalid_request", ""},
+		{"admission.admit", "params", mcp.Options{}, func(x *refusing) {
+			x.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}`)
+		}, "invalid_params", ""},
+		{"admission.admitModern", "a response", mcp.Options{}, func(x *refusing) {
+			x.post(`{"jsonrpc":"2.0","id":1,"result":{}}`, "Mcp-Protocol-Version: 2026-07-28")
+		}, "era", ""},
+		{"admission.admitModern", "another version in the header", mcp.Options{}, func(x *refusing) { x.modern("ping", "", "Mcp-Protocol-Version: 2025-06-18") }, "header_mismatch", ""},
+		{"", "no _meta", mcp.Options{}, func(x *refusing) { x.post(pinged, "Mcp-Protocol-Version: 2026-07-28") }, "invalid_params", ""},
+		{"admission.checkNotification", "version of a notification", mcp.Options{}, func(x *refusing) {
+			x.post(`{"jsonrpc":"2.0","method":"x/y","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`, "Mcp-Protocol-Version: 2025-06-18")
+		}, "header_mismatch", ""},
+		{"", "a notification of no version", mcp.Options{}, func(x *refusing) {
+			x.post(`{"jsonrpc":"2.0","method":"x/y","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"1999-01-01"}}}`)
+		}, "unsupported_version", ""},
+		{"admission.admitLegacy", "initialized already", mcp.Options{}, func(x *refusing) { x.post(strings.TrimSpace(opened), x.in("2025-03-26")) }, "initialized", ""},
+		{"admission.checkVersion", "a version that nobody knows", mcp.Options{}, func(x *refusing) { x.post(pinged, "Mcp-Protocol-Version: 1999-01-01") }, "unsupported_version", ""},
+		{"admission.session", "no session", mcp.Options{}, func(x *refusing) { x.post(pinged) }, "no_session", ""},
+		{"", "GET without one that is known", mcp.Options{}, func(x *refusing) { x.do("GET", "/mcp", "", "Mcp-Session-Id: nobody") }, "session_not_found", ""},
+		{"admission.admitBatch", "a batch without a session", mcp.Options{}, func(x *refusing) { x.post("[" + pinged + "]") }, "batch", ""},
+		{"admission.admitBatch", "an empty batch", mcp.Options{}, func(x *refusing) { x.post("[]", x.in("2025-03-26")) }, "batch", ""},
+		{"admission.admitBatch", "a broken message in a batch", mcp.Options{}, func(x *refusing) { x.post("["+pinged+`,{"jsonrpc":"2.0","id":1}]`, x.in("2025-03-26")) }, "invalid_request", ""},
+		{"", "bad params in a batch", mcp.Options{}, func(x *refusing) {
+			x.post("["+pinged+`,{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}]`, x.in("2025-03-26"))
+		}, "invalid_params", ""},
+		{"admission.admitBatch", "initialize in a batch", mcp.Options{}, func(x *refusing) { x.post("["+strings.TrimSpace(opened)+"]", x.in("2025-03-26")) }, "batch", ""},
+		{"admission.admitBatch", "a modern request in a batch", mcp.Options{}, func(x *refusing) { x.post("["+modernSay+"]", x.in("2025-03-26")) }, "batch", ""},
+		{"", "another name in the header", mcp.Options{}, func(x *refusing) {
+			x.modern("tools/call", `"name":"greet","arguments":{"name":"Ada"}`, "Mcp-Name: add")
+		}, "header_mismatch", ""},
+		{"encodedHeader", "no name in the header", mcp.Options{}, func(x *refusing) { x.modern("tools/call", `"name":"greet"`) }, "header_mismatch", ""},
+		{"encodedHeader", "a name that is no base64", mcp.Options{}, func(x *refusing) { x.modern("tools/call", `"name":"greet"`, "Mcp-Name: =?base64?-?=") }, "header_mismatch", ""},
+		{"matchHeader", "no method in the header", mcp.Options{}, func(x *refusing) { x.modern("ping", "", "Mcp-Method:") }, "header_mismatch", ""},
+		{"mismatch", "another method in the header", mcp.Options{}, func(x *refusing) { x.modern("ping", "", "Mcp-Method: tools/list") }, "header_mismatch", ""},
+		{"checkParam", "an argument that is in the header alone", mcp.Options{}, func(x *refusing) { x.mirrored(`{}`, "Mcp-Param-Tenant: a") }, "header_mismatch", ""},
+		{"checkParam", "another argument in the header", mcp.Options{}, func(x *refusing) { x.mirrored(`{"tenant":"b"}`, "Mcp-Param-Tenant: a") }, "header_mismatch", ""},
 
-	{"endpoint.subscribe", "a subscription without events", mcp.Options{}, func(x *refusing) { x.modern("subscriptions/listen", `"notifications":{}`, "Accept: application/json") }, "accept", ""},
-	{"errDrains", "a subscription while the server drains", mcp.Options{}, func(x *refusing) { x.drain(); x.modern("subscriptions/listen", `"notifications":{}`) }, "draining", ""},
-	{"errDrains", "a stream while the server drains", mcp.Options{}, func(x *refusing) { h := x.in("2025-11-25"); x.drain(); x.do("GET", "/mcp", "", h) }, "draining", ""},
-	{"errDrains", "a connection of HTTP+SSE while the server drains", mcp.Options{}, func(x *refusing) { x.drain(); x.do("GET", "/mcp", "") }, "draining", "sse"},
-	{"errDrains", "a WebSocket while the server drains", mcp.Options{}, func(x *refusing) { x.drain(); x.do("GET", "/ws", "") }, "draining", "websocket"},
-	{"errShutsDown", "a request while the server shuts down", mcp.Options{}, func(x *refusing) { x.down(); x.modern("tools/list", "") }, "down", ""},
-	{"errShutsDown", "initialize while the server shuts down", mcp.Options{}, func(x *refusing) { x.down(); x.in("2025-11-25") }, "down", ""},
-	{"errShutsDown", "a WebSocket while the server shuts down", mcp.Options{}, func(x *refusing) { x.down(); x.do("GET", "/ws", "") }, "down", "websocket"},
-	{"Manager.ServeUpgrade", "the host of a WebSocket", mcp.Options{}, func(x *refusing) { x.do("GET", "/ws", "", "Host: evil.example") }, "host", "websocket"},
-	{"Manager.ServeUpgrade", "what is no WebSocket", mcp.Options{}, func(x *refusing) { x.do("GET", "/ws", "") }, "upgrade", "websocket"},
-	{"Manager.ServeUpgrade", "too many WebSockets", mcp.Options{Limits: mcp.Limits{Connections: 1}}, func(x *refusing) { x.sse(); x.do("GET", "/ws", "") }, "busy", "websocket"},
-	{"endpoint.Connect", "too many connections", mcp.Options{Limits: mcp.Limits{Connections: 1}}, func(x *refusing) { x.sse(); x.do("GET", "/mcp", "") }, "busy", "sse"},
-	{"tooMany", "too many sessions", mcp.Options{Limits: mcp.Limits{Sessions: 1}}, func(x *refusing) { x.post(pinged, x.in("2025-11-25")); x.session = ""; x.in("2025-11-25") }, "busy", ""},
-	{"sessionNotFound", "a session that nobody has", mcp.Options{}, func(x *refusing) { x.post(pinged, "Mcp-Session-Id: nobody") }, "session_not_found", ""},
-	{"readClient", "initialize without params", mcp.Options{}, func(x *refusing) { x.post(`{"jsonrpc":"2.0","id":1,"method":"initialize"}`) }, "invalid_params", ""},
-	{"readClient", "capabilities that are none", mcp.Options{}, func(x *refusing) {
-		x.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":7}}}`)
-	}, "invalid_params", ""},
-	{"readClient", "a clientInfo that is none", mcp.Options{}, func(x *refusing) {
-		x.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","clientInfo":7}}`)
-	}, "invalid_params", ""},
-	{"readClient", "no legacy revision", mcp.Options{Revisions: []protocol.Revision{protocol.Latest}}, func(x *refusing) { x.in("2025-11-25") }, "unsupported_version", ""},
-	{"tooMuch", "a long clientInfo", mcp.Options{}, func(x *refusing) {
-		x.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","clientInfo":{"name":"` + strings.Repeat("x", 40_000) + `"}}}`)
-	}, "invalid_params", ""},
-	{"tooMuch", "many capabilities", mcp.Options{}, func(x *refusing) {
-		x.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","clientInfo":[` + strings.Repeat("1,", 300) + `1]}}`)
-	}, "invalid_params", ""},
-	{"", "a log level that there is not", mcp.Options{}, func(x *refusing) {
-		x.post(strings.Replace(modernSay, `"_meta":{`, `"_meta":{"io.modelcontextprotocol/logLevel":"loud",`, 1), "Mcp-Protocol-Version: 2026-07-28", "Mcp-Method: tools/list")
-	}, "invalid_params", ""},
-	{"Requests.Enter", "a second request with the id", mcp.Options{}, func(x *refusing) { x.busy("1", "1") }, "duplicate_id", ""},
-	{"Requests.Enter", "too many requests", mcp.Options{Limits: mcp.Limits{Concurrent: 1}}, func(x *refusing) { x.busy("1", "2") }, "busy", ""},
-	{"unknownStream", "no such event", mcp.Options{}, func(x *refusing) { x.do("GET", "/mcp", "", x.in("2025-11-25"), "Last-Event-Id: 77-1") }, "last_event", ""},
-	{"endpoint.Session", "the session of a store that does not answer", stored(), func(x *refusing) { h := x.elsewhere(); x.kill(); x.post(pinged, h) }, "unavailable", ""},
-	{"endpoint.open", "a session in a store that does not answer", stored(), func(x *refusing) { x.kill(); x.in("2025-11-25") }, "unavailable", ""},
-	{"endpoint.EndSession", "the end of a session in a store that does not answer", stored(), func(x *refusing) { h := x.in("2025-11-25"); x.kill(); x.do("DELETE", "/mcp", "", h) }, "unavailable", ""},
+		{"endpoint.subscribe", "a subscription without events", mcp.Options{}, func(x *refusing) { x.modern("subscriptions/listen", `"notifications":{}`, "Accept: application/json") }, "accept", ""},
+		{"errDrains", "a subscription while the server drains", mcp.Options{}, func(x *refusing) { x.drain(); x.modern("subscriptions/listen", `"notifications":{}`) }, "draining", ""},
+		{"errDrains", "a stream while the server drains", mcp.Options{}, func(x *refusing) { h := x.in("2025-11-25"); x.drain(); x.do("GET", "/mcp", "", h) }, "draining", ""},
+		{"errDrains", "a connection of HTTP+SSE while the server drains", mcp.Options{}, func(x *refusing) { x.drain(); x.do("GET", "/mcp", "") }, "draining", "sse"},
+		{"errDrains", "a WebSocket while the server drains", mcp.Options{}, func(x *refusing) { x.drain(); x.do("GET", "/ws", "") }, "draining", "websocket"},
+		{"errShutsDown", "a request while the server shuts down", mcp.Options{}, func(x *refusing) { x.down(); x.modern("tools/list", "") }, "down", ""},
+		{"errShutsDown", "initialize while the server shuts down", mcp.Options{}, func(x *refusing) { x.down(); x.in("2025-11-25") }, "down", ""},
+		{"errShutsDown", "a WebSocket while the server shuts down", mcp.Options{}, func(x *refusing) { x.down(); x.do("GET", "/ws", "") }, "down", "websocket"},
+		{"Manager.ServeUpgrade", "the host of a WebSocket", mcp.Options{}, func(x *refusing) { x.do("GET", "/ws", "", "Host: evil.example") }, "host", "websocket"},
+		{"Manager.ServeUpgrade", "what is no WebSocket", mcp.Options{}, func(x *refusing) { x.do("GET", "/ws", "") }, "upgrade", "websocket"},
+		{"Manager.ServeUpgrade", "too many WebSockets", mcp.Options{Limits: mcp.Limits{Connections: 1}}, func(x *refusing) { x.sse(); x.do("GET", "/ws", "") }, "busy", "websocket"},
+		{"endpoint.Connect", "too many connections", mcp.Options{Limits: mcp.Limits{Connections: 1}}, func(x *refusing) { x.sse(); x.do("GET", "/mcp", "") }, "busy", "sse"},
+		{"tooMany", "too many sessions", mcp.Options{Limits: mcp.Limits{Sessions: 1}}, func(x *refusing) { x.post(pinged, x.in("2025-11-25")); x.session = ""; x.in("2025-11-25") }, "busy", ""},
+		{"sessionNotFound", "a session that nobody has", mcp.Options{}, func(x *refusing) { x.post(pinged, "Mcp-Session-Id: nobody") }, "session_not_found", ""},
+		{"readClient", "initialize without params", mcp.Options{}, func(x *refusing) { x.post(`{"jsonrpc":"2.0","id":1,"method":"initialize"}`) }, "invalid_params", ""},
+		{"readClient", "capabilities that are none", mcp.Options{}, func(x *refusing) {
+			x.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":7}}}`)
+		}, "invalid_params", ""},
+		{"readClient", "a clientInfo that is none", mcp.Options{}, func(x *refusing) {
+			x.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","clientInfo":7}}`)
+		}, "invalid_params", ""},
+		{"readClient", "no legacy revision", mcp.Options{Revisions: []protocol.Revision{protocol.Latest}}, func(x *refusing) { x.in("2025-11-25") }, "unsupported_version", ""},
+		{"tooMuch", "a long clientInfo", mcp.Options{}, func(x *refusing) {
+			x.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","clientInfo":{"name":"` + strings.Repeat("x", 40_000) + `"}}}`)
+		}, "invalid_params", ""},
+		{"tooMuch", "many capabilities", mcp.Options{}, func(x *refusing) {
+			x.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","clientInfo":[` + strings.Repeat("1,", 300) + `1]}}`)
+		}, "invalid_params", ""},
+		{"", "a log level that there is not", mcp.Options{}, func(x *refusing) {
+			x.post(strings.Replace(modernSay, `"_meta":{`, `"_meta":{"io.modelcontextprotocol/logLevel":"loud",`, 1), "Mcp-Protocol-Version: 2026-07-28", "Mcp-Method: tools/list")
+		}, "invalid_params", ""},
+		{"Requests.Enter", "a second request with the id", mcp.Options{}, func(x *refusing) { x.busy("1", "1") }, "duplicate_id", ""},
+		{"Requests.Enter", "too many requests", mcp.Options{Limits: mcp.Limits{Concurrent: 1}}, func(x *refusing) { x.busy("1", "2") }, "busy", ""},
+		{"unknownStream", "no such event", mcp.Options{}, func(x *refusing) { x.do("GET", "/mcp", "", x.in("2025-11-25"), "Last-Event-Id: 77-1") }, "last_event", ""},
+		{"endpoint.Session", "the session of a store that does not answer", stored(), func(x *refusing) { h := x.elsewhere(); x.kill(); x.post(pinged, h) }, "unavailable", ""},
+		{"endpoint.open", "a session in a store that does not answer", stored(), func(x *refusing) { x.kill(); x.in("2025-11-25") }, "unavailable", ""},
+		{"endpoint.EndSession", "the end of a session in a store that does not answer", stored(), func(x *refusing) { h := x.in("2025-11-25"); x.kill(); x.do("DELETE", "/mcp", "", h) }, "unavailable", ""},
 
-	{"streamNotFound", "no such stream of HTTP+SSE", mcp.Options{}, func(x *refusing) { x.do("POST", "/mcp?sessionId=nobody", pinged) }, "session_not_found", "sse"},
-	{"request.modernFault", "a modern request over HTTP+SSE", mcp.Options{}, func(x *refusing) { x.do("POST", x.sse(), modernSay) }, "era", "sse"},
+		{"streamNotFound", "no such stream of HTTP+SSE", mcp.Options{}, func(x *refusing) { x.do("POST", "/mcp?sessionId=nobody", pinged) }, "session_not_found", "sse"},
+		{"request.modernFault", "a modern request over HTTP+SSE", mcp.Options{}, func(x *refusing) { x.do("POST", x.sse(), modernSay) }, "era", "sse"},
 
-	{"Conn.receiveLong", "a long line", mcp.Options{}, func(x *refusing) { x.lines(strings.Repeat("x", 2000) + "\n") }, "too_long", "pipe"},
-	{"Conn.readAll", "a line that does not end", mcp.Options{}, func(x *refusing) { x.lines(`{"json`) }, "incomplete", "pipe"},
-	{"Conn.receive", "no JSON on a line", mcp.Options{}, func(x *refusing) { x.lines("{\n") }, "parse_error", "pipe"},
-	{"", "a response that is none", mcp.Options{}, func(x *refusing) { x.lines(`{"jsonrpc":"2.0","id":1,"result":7,"error":7}` + "\n") }, "invalid_request", "pipe"},
-	{"Conn.accept", "params on a line", mcp.Options{}, func(x *refusing) {
-		x.lines(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}` + "\n")
-	}, "invalid_params", "pipe"},
-	{"", "params of a notification", mcp.Options{}, func(x *refusing) { x.lines(`{"jsonrpc":"2.0","method":"x/y","params":{"_meta":7}}` + "\n") }, "invalid_params", "pipe"},
-	{"Conn.receiveBatch", "a batch on a line", mcp.Options{}, func(x *refusing) { x.lines("[" + pinged + "]\n") }, "batch", "pipe"},
-	{"Conn.receiveBatch", "initialize in a batch on a line", mcp.Options{}, func(x *refusing) { x.lines(opened, "["+strings.TrimSpace(opened)+"]\n") }, "batch", "pipe"},
-	{"Conn.receiveBatch", "no message in a batch on a line", mcp.Options{}, func(x *refusing) { x.lines(opened, `[{"jsonrpc":"2.0","id":1}]`+"\n") }, "invalid_request", "pipe"},
-	{"request.modernFault", "a modern request in a batch on a line", mcp.Options{}, func(x *refusing) { x.lines(opened, "["+modernSay+"]\n") }, "batch", "pipe"},
-	{"request.admit", "not initialized", mcp.Options{}, func(x *refusing) { x.lines(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}` + "\n") }, "no_session", "pipe"},
-	{"request.admit", "a revision that nobody knows", mcp.Options{}, func(x *refusing) { x.lines(strings.Replace(modernSay, "2026-07-28", "1999-01-01", 1) + "\n") }, "unsupported_version", "pipe"},
-	{"request.open", "initialize twice", mcp.Options{}, func(x *refusing) { x.lines(opened, strings.Replace(opened, `"id":0`, `"id":1`, 1)) }, "initialized", "pipe"},
-	{"request.begin", "an id twice", mcp.Options{Timeouts: mcp.Timeouts{Grace: time.Millisecond}}, func(x *refusing) {
-		one := strings.Replace(modernSay, `"tools/list","params":{`, `"tools/call","params":{"name":"gate",`, 1) + "\n"
-		x.lines(one, one)
-	}, "duplicate_id", "pipe"},
-	{"Conn.enqueue", "more waits than may", mcp.Options{Limits: mcp.Limits{Concurrent: 1}}, func(x *refusing) { x.crowd() }, "busy", "pipe"},
-	{"serverStream.subscribe", "too many subscriptions", mcp.Options{Limits: mcp.Limits{PerConnection: 1}}, func(x *refusing) {
-		x.lines(listen("1", `{}`)+"\n", listen("2", `{}`)+"\n")
-	}, "busy", "pipe"},
-	{"request.skip", "what waits when its connection ends", mcp.Options{Limits: mcp.Limits{Concurrent: 1}}, func(x *refusing) { x.waitInVain() }, "down", "pipe"},
-	{"Manager.serveSocket", "too many connections of a socket", mcp.Options{Limits: mcp.Limits{Connections: 1}}, func(x *refusing) { x.sse(); x.dial() }, "busy", "socket"},
-	{"errDrains", "a socket while the server drains", mcp.Options{}, func(x *refusing) { x.drain(); x.dial() }, "draining", "socket"},
+		{"Conn.receiveLong", "a long line", mcp.Options{}, func(x *refusing) { x.lines(strings.Repeat("x", 2000) + "\n") }, "too_long", "pipe"},
+		{"Conn.readAll", "a line that does not end", mcp.Options{}, func(x *refusing) { x.lines(`{"json`) }, "incomplete", "pipe"},
+		{"Conn.receive", "no JSON on a line", mcp.Options{}, func(x *refusing) { x.lines("{\n") }, "parse_error", "pipe"},
+		{"", "a response that is none", mcp.Options{}, func(x *refusing) { x.lines(`{"jsonrpc":"2.0","id":1,"result":7,"error":7}` + "\n") }, "invalid_request", "pipe"},
+		{"Conn.accept", "params on a line", mcp.Options{}, func(x *refusing) {
+			x.lines(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}` + "\n")
+		}, "invalid_params", "pipe"},
+		{"", "params of a notification", mcp.Options{}, func(x *refusing) { x.lines(`{"jsonrpc":"2.0","method":"x/y","params":{"_meta":7}}` + "\n") }, "invalid_params", "pipe"},
+		{"Conn.receiveBatch", "a batch on a line", mcp.Options{}, func(x *refusing) { x.lines("[" + pinged + "]\n") }, "batch", "pipe"},
+		{"Conn.receiveBatch", "initialize in a batch on a line", mcp.Options{}, func(x *refusing) { x.lines(opened, "["+strings.TrimSpace(opened)+"]\n") }, "batch", "pipe"},
+		{"Conn.receiveBatch", "no message in a batch on a line", mcp.Options{}, func(x *refusing) { x.lines(opened, `[{"jsonrpc":"2.0","id":1}]`+"\n") }, "invalid_request", "pipe"},
+		{"request.modernFault", "a modern request in a batch on a line", mcp.Options{}, func(x *refusing) { x.lines(opened, "["+modernSay+"]\n") }, "batch", "pipe"},
+		{"request.admit", "not initialized", mcp.Options{}, func(x *refusing) { x.lines(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}` + "\n") }, "no_session", "pipe"},
+		{"request.admit", "a revision that nobody knows", mcp.Options{}, func(x *refusing) { x.lines(strings.Replace(modernSay, "2026-07-28", "1999-01-01", 1) + "\n") }, "unsupported_version", "pipe"},
+		{"request.open", "initialize twice", mcp.Options{}, func(x *refusing) { x.lines(opened, strings.Replace(opened, `"id":0`, `"id":1`, 1)) }, "initialized", "pipe"},
+		{"request.begin", "an id twice", mcp.Options{Timeouts: mcp.Timeouts{Grace: time.Millisecond}}, func(x *refusing) {
+			one := strings.Replace(modernSay, `"tools/list","params":{`, `"tools/call","params":{"name":"gate",`, 1) + "\n"
+			x.lines(one, one)
+		}, "duplicate_id", "pipe"},
+		{"Conn.enqueue", "more waits than may", mcp.Options{Limits: mcp.Limits{Concurrent: 1}}, func(x *refusing) { x.crowd() }, "busy", "pipe"},
+		{"serverStream.subscribe", "too many subscriptions", mcp.Options{Limits: mcp.Limits{PerConnection: 1}}, func(x *refusing) {
+			x.lines(listen("1", `{}`)+"\n", listen("2", `{}`)+"\n")
+		}, "busy", "pipe"},
+		{"request.skip", "what waits when its connection ends", mcp.Options{Limits: mcp.Limits{Concurrent: 1}}, func(x *refusing) { x.waitInVain() }, "down", "pipe"},
+		{"Manager.serveSocket", "too many connections of a socket", mcp.Options{Limits: mcp.Limits{Connections: 1}}, func(x *refusing) { x.sse(); x.dial() }, "busy", "socket"},
+		{"errDrains", "a socket while the server drains", mcp.Options{}, func(x *refusing) { x.drain(); x.dial() }, "draining", "socket"},
+	}
 }
 
 // dyingStore is a scale.Store that keeps nothing and finds nothing once it is dead.
@@ -456,7 +458,7 @@ func (x *refusing) dial() {
 
 // Each way tells once, with its word, and the log has one line of it.
 func TestRefusals(t *testing.T) {
-	for _, way := range refusalWays {
+	for _, way := range refusalWays() {
 		t.Run(way.what, func(t *testing.T) {
 			t.Parallel()
 			var log logText
@@ -519,7 +521,7 @@ func TestRefusalsAreAllProvoked(t *testing.T) {
 		}
 	}
 	known := map[string]int{}
-	for _, way := range refusalWays {
+	for _, way := range refusalWays() {
 		known[way.place]++
 	}
 	for place, exception := range notRefused {
@@ -602,13 +604,13 @@ func TestRefusalsAreDocumented(t *testing.T) {
 		}
 	}
 	codes := []string{"parse_error", "invalid_request", "invalid_params", "header_mismatch", "unsupported_version", "session_not_found", "busy", "unavailable"}
-	for _, way := range refusalWays {
+	for _, way := range refusalWays() {
 		if !documented[way.why] && !slices.Contains(codes, way.why) {
 			t.Errorf("%s: %s is not documented", way.what, way.why)
 		}
 	}
 	for word := range documented {
-		if !slices.ContainsFunc(refusalWays, func(way refusalWay) bool { return way.why == word }) {
+		if !slices.ContainsFunc(refusalWays(), func(way refusalWay) bool { return way.why == word }) {
 			t.Errorf("no way is refused with %s", word)
 		}
 	}
