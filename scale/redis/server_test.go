@@ -185,11 +185,14 @@ func startCluster(t testing.TB, replicas int) []*server {
 	for _, s := range list[1:] {
 		s.say("CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(list[0].port))
 	}
-	eventually(t, "the cluster knows itself", func() bool {
+	eventually(t, "each machine of the cluster finds the owner of each slot", func() bool {
 		for _, s := range list {
 			info := s.say("CLUSTER", "INFO")
-			if !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d", len(list))) {
-				return false
+			// Without full coverage the state is ok before the owners of all slots are known.
+			for _, line := range []string{"cluster_state:ok", fmt.Sprintf("cluster_known_nodes:%d", len(list)), fmt.Sprintf("cluster_slots_ok:%d", slots)} {
+				if !strings.Contains(info, line+"\r\n") {
+					return false
+				}
 			}
 		}
 		return true
