@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/talaria-go/mcp/internal/needs"
 )
 
 // stuck is a place that takes nothing until it is freed.
@@ -114,6 +116,7 @@ func TestWriterEnds(t *testing.T) {
 
 // TestMemoryWriter: what is kept in memory has all, however fast it comes.
 func TestMemoryWriter(t *testing.T) {
+	needs.NoRace(t, "one goroutine writes what is kept")
 	var b bytes.Buffer
 	w := NewMemoryWriter(&b, 1<<30)
 	text := bytes.Repeat([]byte("x"), maxWaitingSize/4)

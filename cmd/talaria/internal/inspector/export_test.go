@@ -335,6 +335,7 @@ func TestShareOrder(t *testing.T) {
 
 // TestReportFails: what cannot be masked is no report without it.
 func TestReportFails(t *testing.T) {
+	needs.NoRace(t, "one goroutine compares long texts")
 	i := New(Options{Target: "target", Words: []string{"target"}})
 	defer i.Close()
 	i.offered = map[string]*offer{"tool": {Entries: []entry{{Name: "sum", input: []byte(`{}`)}}}}

@@ -459,6 +459,7 @@ func odd(tools string) client.Transport {
 
 // TestBroken: one entry that is none hides no other, and says what is wrong.
 func TestBroken(t *testing.T) {
+	needs.NoRace(t, "one goroutine reads a list of 100,000 values")
 	var enum strings.Builder
 	for n := range 100_000 {
 		fmt.Fprintf(&enum, `,"value %d"`, n)
@@ -501,6 +502,7 @@ func TestBroken(t *testing.T) {
 
 // TestLongLists: a list is read no further than its bounds, in one page or in many.
 func TestLongLists(t *testing.T) {
+	needs.NoRace(t, "one goroutine reads the lists")
 	for text, most := range map[string]int{
 		strings.Repeat("7,", maxEntries+9) + "7": maxEntries,
 		`{"name":"long","description":"` + strings.Repeat("x", 3<<20) + `"}],"nextCursor":"after $id","more":[`: maxListed>>20/3 + 1,

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/internal/recording"
 )
 
@@ -80,6 +81,7 @@ func TestStore(t *testing.T) {
 
 // TestStoreBounds: the oldest are dropped, whole.
 func TestStoreBounds(t *testing.T) {
+	needs.NoRace(t, "one goroutine keeps 96 MiB")
 	s := filled(t)
 	text := []byte(`{"id":1,"method":"ping","params":{"name":"` + strings.Repeat("x", 8<<20) + `"}}`)
 	for range 12 {
