@@ -83,7 +83,7 @@ func drop(s *jsonschema.Schema) (less bool) {
 	before := *s
 	s.Not, s.AllOf, s.OneOf, s.If, s.Then, s.Else = nil, nil, nil, nil, nil, nil
 	s.DependentRequired, s.DependentSchemas, s.PatternProperties, s.PropertyNames = nil, nil, nil, nil
-	s.UniqueItems, s.Contains, s.MinContains, s.MaxContains, s.PrefixItems = false, nil, nil, nil, nil
+	s.UniqueItems, s.Contains, s.MinContains, s.MaxContains, s.PrefixItems, s.MultipleOf = false, nil, nil, nil, nil, ""
 	return !reflect.DeepEqual(before, *s)
 }
 

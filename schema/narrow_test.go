@@ -36,7 +36,7 @@ func (givenText) JSONSchemaExtend(s *jsonschema.Schema) {
 }
 
 func (givenNumber) JSONSchemaExtend(s *jsonschema.Schema) {
-	s.ExclusiveMinimum, s.Enum, s.Format = "0", []any{0, 1, 5}, "uint64"
+	s.ExclusiveMinimum, s.Enum, s.Format, s.MultipleOf = "0", []any{0, 1, 5}, "uint64", "1"
 }
 
 func (givenList) JSONSchemaExtend(s *jsonschema.Schema) {
@@ -97,7 +97,7 @@ func TestNarrowLeavesTheAuthors(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"text":   `{"type":"string","not":{"const":"13"},"enum":["","1","13","22"],"maxLength":5000,"pattern":"\\d+"}`,
-		"number": `{"type":"number","description":"Must be less than 7.","enum":[0,1,5],"maximum":7,"exclusiveMinimum":0,"format":"uint64"}`,
+		"number": `{"type":"number","description":"Must be less than 7.","enum":[0,1,5],"multipleOf":1,"maximum":7,"exclusiveMinimum":0,"format":"uint64"}`,
 		"list":   `{"type":"array","allOf":[{"contains":{"const":1}}],"items":{"type":"integer"},"maxItems":2000,"uniqueItems":true}`,
 		"map":    `{"type":"object","description":"Each name must be text made of letters only.","additionalProperties":{"type":"integer"},"propertyNames":{"pattern":"^a"}}`,
 		"object": `{"type":"object","not":{"required":["d"]},"properties":{"a":{"type":"string","description":"Begins with x. Must be text that starts with \"x\".","pattern":"^x[0-9]"},` +
@@ -119,6 +119,7 @@ func TestNarrowLeavesTheAuthors(t *testing.T) {
 		{`{"text":"abc"}`, []string{"/text enum", "/text pattern"}},
 		{`{"text":"13"}`, []string{"/text not"}},
 		{`{"number":0}`, []string{"/number exclusiveMinimum"}},
+		{`{"number":1.5}`, []string{"/number enum", "/number multipleOf"}},
 		{`{"number":2}`, []string{"/number enum"}},
 		{`{"number":7}`, []string{"/number exclusiveMaximum"}},
 		{`{"list":[1,1]}`, []string{"/list uniqueItems"}},

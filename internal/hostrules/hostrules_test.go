@@ -97,6 +97,7 @@ func TestCheckSchemas(t *testing.T) {
 		{property(`{"type":"string","minLength":1e999}`), "repeat /properties/q"},
 		{property(`{"type":"string","pattern":"^a{3000}$"}`), "repeat /properties/q"},
 		{property(`{"type":"object","properties":{},"propertyNames":{"pattern":"x"}}`), "keyword /properties/q"},
+		{property(`{"type":"integer","multipleOf":5}`), "keyword /properties/q"},
 		{property(`{"$ref":"#"}`), "ref /properties/q"},
 		{property(`{"$ref":"#/none"}`), "ref /properties/q"},
 		{property(`{"$ref":"https://example.com/x"}`), "ref /properties/q"},

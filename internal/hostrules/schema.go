@@ -263,7 +263,7 @@ func (c *checker) sizes(s map[string]any, types []string) {
 }
 
 // rare are the keywords that some host refuses or deletes.
-var rare = []string{"exclusiveMinimum", "exclusiveMaximum", "propertyNames", "patternProperties", "uniqueItems", "not", "if",
+var rare = []string{"exclusiveMinimum", "exclusiveMaximum", "multipleOf", "propertyNames", "patternProperties", "uniqueItems", "not", "if",
 	"dependentRequired", "dependentSchemas", "dependencies", "contains", "unevaluatedProperties", "unevaluatedItems", "additionalItems"}
 
 // formats are those of strings that JSON Schema has.

@@ -76,9 +76,9 @@ var Rules = []Rule{
 	},
 	{
 		ID: "keyword", Severity: Refused, Schema: true,
-		What:   "`exclusiveMinimum`, `exclusiveMaximum`, `propertyNames`, `patternProperties`, `uniqueItems`, `not`, `if` and other rare keywords",
+		What:   "`exclusiveMinimum`, `exclusiveMaximum`, `multipleOf`, `propertyNames`, `patternProperties`, `uniqueItems`, `not`, `if` and other rare keywords",
 		Who:    "llguidance and the `parameters` of Gemini refuse them; most other clients delete them",
-		Source: "llguidance 1.9.1, modelcontextprotocol/servers#1624",
+		Source: "llguidance 1.9.1, modelcontextprotocol/servers#1624, decolua/9router#2309",
 		Date:   "2026-11", Fix: "write it in the description",
 		input: `{"inputSchema":{"type":"object","properties":{"q":{"type":"integer","exclusiveMinimum":0}}}}`,
 	},
