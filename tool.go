@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -206,7 +207,7 @@ func (t *tool) compile(c *compiler) error {
 		Name: t.name, Title: set.title, Description: set.doc, Icons: set.icons,
 		InputSchema: def.sent, OutputSchema: output.schema, Annotations: set.hints, Meta: meta,
 	}
-	t.noteHosts(c, definition)
+	t.noteHosts(c, *definition, input.plan, def)
 	e := set.entry(definition)
 	e.Task, e.View = set.task != nil, set.ui.View
 	e.Headers = def.headers
@@ -244,16 +245,24 @@ func (t *tool) caller(c *compiler, input input, output *output, digest schemaDig
 }
 
 // noteHosts notes what some host does not accept of the definition: what has a
-// warning, and of a schema that the user brought, all that lint reports. Names and
-// types without a description, of a Go type, are among the warnings of its plan.
-func (t *tool) noteHosts(c *compiler, definition *protocol.Tool) {
+// warning, and of a schema that the user wrote, or methods of types, all that lint
+// reports. The exact keywords of ExactSchemas are the user's choice. Names and types
+// without a description, of a Go type, are among the warnings of its plan.
+func (t *tool) noteHosts(c *compiler, definition protocol.Tool, plan *schema.Plan, def toolArguments) {
 	if c.server.logger.GetLevel() > zerolog.WarnLevel {
 		return
 	}
-	own := t.settings.inputSchema != nil
-	for _, f := range hostrules.Check("", []protocol.Tool{*definition}) {
-		known := !own && (f.Rule.ID == "member" || f.Rule.ID == "type-none")
-		f.Warn = f.Warn && !known || own && f.Rule.Schema && f.Rule.Fails
+	definition.InputSchema = def.narrow
+	noted := func(f hostrules.Finding) bool {
+		if plan == nil || f.Rule.ID != "member" && f.Rule.ID != "type-none" {
+			return false
+		}
+		return !def.authored || slices.ContainsFunc(plan.Warnings(), func(p schema.Problem) bool {
+			return strings.HasSuffix(f.Path, "/properties/"+p.JSONName)
+		})
+	}
+	for _, f := range hostrules.Check("", []protocol.Tool{definition}) {
+		f.Warn = (f.Warn || def.authored && f.Rule.Schema && f.Rule.Fails) && !noted(f)
 		c.hosts = append(c.hosts, f)
 	}
 }
@@ -327,10 +336,12 @@ type input struct {
 }
 
 // toolArguments is what a tool says of its arguments: the schema that clients receive,
-// the one that is checked, and the arguments that are mirrored into headers.
+// the one that is checked, the one that every host takes, and the arguments that are
+// mirrored into headers. authored is set if the user, or methods of types, wrote a part.
 type toolArguments struct {
-	sent, exact json.RawMessage
-	headers     []facts.Header
+	sent, exact, narrow json.RawMessage
+	authored            bool
+	headers             []facts.Header
 }
 
 // compileInput returns what decodes the arguments, and what the tool says of them.
@@ -359,7 +370,7 @@ func (t *tool) compileInput(c *compiler) (in input, def toolArguments, err error
 				c.notes = append(c.notes, note{fmt.Sprintf("tool %q", t.name), fmt.Sprintf("InputSchema: %s is not filled in: it %s", is.Path, is.Message)})
 			}
 		}
-		return in, toolArguments{sent: text, exact: text}, nil
+		return in, toolArguments{sent: text, exact: text, narrow: text, authored: true}, nil
 	}
 	opts.Output = false
 	if in.plan, err = schema.Compile(t.in, &opts); err != nil {
@@ -369,7 +380,7 @@ func (t *tool) compileInput(c *compiler) (in input, def toolArguments, err error
 		c.notes = append(c.notes, note{fmt.Sprintf("tool %q", t.name), warning.String()})
 	}
 	known := in.plan.Internal(call.Private{})
-	def = toolArguments{known.Narrow, in.plan.JSON(), known.Headers}
+	def = toolArguments{known.Narrow, in.plan.JSON(), known.Narrow, known.Authored, known.Headers}
 	if c.server.opts.ExactSchemas {
 		def.sent = def.exact
 	}

@@ -28,6 +28,8 @@ type emitter struct {
 	narrow bool
 	// said holds the sentences of a narrow schema that stand for keywords.
 	said map[*jsonschema.Schema][]string
+	// authored is set when a method of a type has written a part.
+	authored bool
 	// defs holds the definitions of recursive types, for $defs of the root. It
 	// is nil while there is none.
 	defs jsonschema.Definitions
@@ -147,6 +149,7 @@ func typeWord(name string) string {
 func (e *emitter) body(n *node) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: n.name}
 	if n.hookedKey {
+		e.authored = true
 		return n.own()
 	}
 	switch n.kind {
@@ -170,6 +173,7 @@ func (e *emitter) body(n *node) *jsonschema.Schema {
 		s.Format = "uri-reference"
 	case nodeText, nodeOpaque:
 		if n.own != nil {
+			e.authored = e.authored || n.kind == nodeOpaque
 			s = n.own()
 		}
 	case nodeList:
@@ -338,6 +342,7 @@ func (e *emitter) members(sh *shape) *jsonschema.Schema {
 // is recorded in e.fails. The method always gets an exact schema. To a narrow one it
 // is applied as what it changes in the exact one, which write returns.
 func (e *emitter) extend(s *jsonschema.Schema, t reflect.Type, extend func(*jsonschema.Schema), write func(exact *emitter) *jsonschema.Schema) {
+	e.authored = true
 	err := guard(func() {
 		if !e.narrow {
 			extend(s)

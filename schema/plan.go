@@ -175,6 +175,7 @@ func (p *Plan) Internal(call.Private) facts.Plan {
 		e := newEmitter(p.opts)
 		e.narrow, e.said = true, map[*jsonschema.Schema][]string{}
 		known.Narrow = schemadoc.Append(nil, e.root(p.root))
+		known.Authored = e.authored
 	}
 	return known
 }

@@ -403,14 +403,14 @@ func (c *compiler) relations(sh *shape, fieldTags []*tags.Rules) {
 }
 
 // annotate puts the describing keywords on a node. writeOnly makes a value
-// secret. A member of type any without a description is worth a warning, since
+// secret. A member that takes any value without a description is worth a warning, since
 // a model would not know what to send.
 func (c *compiler) annotate(n *node, st *schemaTag) {
 	n.note = st.note
 	if st.note.writing {
 		n.secret = true
 	}
-	if n.kind == nodeAny && n.note.description == "" {
+	if (n.kind == nodeAny || n.kind == nodeRaw) && n.note.description == "" {
 		c.warn("", "any value is accepted and nothing describes it", `add jsonschema_description:"…"`)
 	}
 }

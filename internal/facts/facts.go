@@ -15,6 +15,8 @@ type Plan struct {
 	Constrained bool
 	// Narrow is the schema of arguments that every host takes; nil for results.
 	Narrow json.RawMessage
+	// Authored is set if methods of the types wrote a part of Narrow.
+	Authored bool
 }
 
 // Header is an argument that clients mirror into an HTTP header.
