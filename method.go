@@ -107,7 +107,7 @@ func (m *method) handler(decode func(ctx context.Context, params []byte, in any)
 	return func(f *frame.Frame) (protocol.Result, error) {
 		out, err := m.run(f, own)
 		if bad, ok := errors.AsType[*inputError](err); ok {
-			return nil, bad.invalidParams(fmt.Sprintf("method %q", m.name), "")
+			return nil, bad.invalidParams(fmt.Sprintf("method %q", m.name))
 		}
 		if err != nil {
 			return nil, err

@@ -73,7 +73,7 @@ func (p *prompt) compile(c *compiler) error {
 	e.Serve = c.limited(set.timeout, func(f *frame.Frame) (protocol.Result, error) {
 		out, err := p.run(f, decode)
 		if bad, ok := errors.AsType[*inputError](err); ok {
-			return nil, bad.invalidParams(fmt.Sprintf("prompt %q", p.name), "")
+			return nil, bad.invalidParams(fmt.Sprintf("prompt %q", p.name))
 		}
 		if err != nil {
 			return nil, err

@@ -347,11 +347,7 @@ func readResource(f *frame.Frame, view registry.View) (protocol.Result, error) {
 	case len(uri) > wire.MaxURI:
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.uri is longer than %d bytes", wire.MaxURI)
 	}
-	result, err := readAt(f, view, uri)
-	if fault, ok := errors.AsType[*protocol.Error](err); ok && fault != nil && fault.Code == protocol.CodeResourceNotFound {
-		return nil, wire.ErrorFor(fault, f.Revision())
-	}
-	return result, err
+	return readAt(f, view, uri)
 }
 
 // readAt reads the resource at uri, or else asks the templates that fit it, the
@@ -380,7 +376,7 @@ func readAt(f *frame.Frame, view registry.View, uri string) (protocol.Result, er
 		result, err := one.Read(f)
 		if bad, ok := errors.AsType[*inputError](err); ok {
 			if invalid == nil {
-				invalid = bad.invalidParams(fmt.Sprintf("resource %q", uri), uri)
+				invalid = bad.invalidParams(fmt.Sprintf("resource %q", uri))
 			}
 			continue
 		}

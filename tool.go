@@ -306,16 +306,15 @@ func (e *inputError) Unwrap() error { return e.faults }
 // Is makes it facts.ErrArguments.
 func (e *inputError) Is(target error) bool { return target == facts.ErrArguments }
 
-// invalidParams returns the protocol error of what is not a tool; uri is that of
-// a resource, or "".
-func (e *inputError) invalidParams(what, uri string) error {
+// invalidParams returns the protocol error of what is not a tool. Its data names no
+// URI: in modern revisions that would mean that the resource does not exist.
+func (e *inputError) invalidParams(what string) error {
 	return &protocol.Error{
 		Code:    protocol.CodeInvalidParams,
 		Message: e.faults.Text(what),
 		Data: struct {
-			URI    string         `json:"uri,omitempty"`
 			Issues []schema.Issue `json:"issues"`
-		}{uri, e.faults.Issues},
+		}{e.faults.Issues},
 		Err: e,
 	}
 }

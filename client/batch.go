@@ -65,7 +65,7 @@ func sendBatch(ctx context.Context, c *Client, conn *connection, requests []*req
 	for i, r := range requests {
 		answered.Go(func() {
 			raw, err := batchAnswer(contexts[i], calls[i], done)
-			results[i] = BatchResult{raw, wrap(r.op, r.method, "", err)}
+			results[i] = BatchResult{raw, wrap(r.op, r.method, err)}
 		})
 	}
 	answered.Wait()
@@ -75,7 +75,7 @@ func sendBatch(ctx context.Context, c *Client, conn *connection, requests []*req
 		// The failure of the sending stands for those that it caused.
 		for i, r := range requests {
 			if results[i].Err != nil {
-				results[i].Err = wrap(r.op, r.method, "", sent)
+				results[i].Err = wrap(r.op, r.method, sent)
 			}
 		}
 		return results, sent

@@ -58,7 +58,7 @@ func Call[Out any](ctx context.Context, c Caller, tool string, in any, options .
 		*dst = result
 	default:
 		if err := result.Decode(&out); err != nil {
-			return out, wrap(op, protocol.MethodToolsCall, tool, invalid(fmt.Errorf("it does not fit %T: %w", out, err)))
+			return out, wrap(op, protocol.MethodToolsCall, invalid(fmt.Errorf("it does not fit %T: %w", out, err)))
 		}
 	}
 	return out, nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/talaria-go/mcp/client/internal/link"
@@ -56,7 +57,7 @@ func (c *Client) ask(ctx context.Context, op, method, name string, members []byt
 func (c *Client) Ping(ctx context.Context, options ...CallOption) error {
 	conn, err := c.life.current(ctx)
 	if err != nil {
-		return wrap("ping", protocol.MethodPing, "", err)
+		return wrap("ping", protocol.MethodPing, err)
 	}
 	method := protocol.MethodPing
 	if conn.revision().Modern() {
@@ -90,7 +91,7 @@ func (c *Client) Request(ctx context.Context, method string, params, result any,
 		return nil
 	}
 	if err := jsonx.Unmarshal(raw, result); err != nil {
-		return wrap(method, method, "", invalid(fmt.Errorf("it does not fit %T: %w", result, err)))
+		return wrap(method, method, invalid(fmt.Errorf("it does not fit %T: %w", result, err)))
 	}
 	return nil
 }
@@ -107,7 +108,7 @@ func (c *Client) Notify(ctx context.Context, method string, params any) error {
 	err = c.inSession(ctx, func(conn *connection) error {
 		return conn.send(ctx, method, wire.AppendNotification(nil, method, text))
 	})
-	return wrap("notify", method, "", err)
+	return wrap("notify", method, err)
 }
 
 // inSession sends something on the current connection, and once more if the
@@ -166,7 +167,7 @@ func (c *Client) List(ctx context.Context, method, member string, options ...Cal
 func (c *Client) Tool(ctx context.Context, name string) (Tool, error) {
 	tool, err := c.tools.need(ctx, name)
 	if err != nil {
-		return Tool{}, wrap("tool "+name, protocol.MethodToolsList, "", err)
+		return Tool{}, wrap("tool "+name, protocol.MethodToolsList, err)
 	}
 	return tool.tool, nil
 }
@@ -212,7 +213,7 @@ func (c *Client) call(ctx context.Context, tool string, args any, options []Call
 			err = c.tools.checkArguments(r.tool, r.args)
 		}
 		if err != nil {
-			return nil, wrap(op, protocol.MethodToolsCall, tool, err)
+			return nil, wrap(op, protocol.MethodToolsCall, err)
 		}
 	}
 	began := time.Now()
@@ -228,7 +229,7 @@ func (c *Client) call(ctx context.Context, tool string, args any, options []Call
 		err = c.checkOutput(ctx, tool, result)
 	}
 	if err != nil {
-		err = wrap(op, protocol.MethodToolsCall, tool, err)
+		err = wrap(op, protocol.MethodToolsCall, err)
 		if own, ok := err.(*Error); ok && own.kind == ErrInvalidResult && !r.task {
 			own.Result = raw
 		}
@@ -288,7 +289,8 @@ func (c *Client) checkOutput(ctx context.Context, name string, result *CallToolR
 	return nil
 }
 
-// Read reads a resource.
+// Read reads a resource. One that does not exist is ErrNotFound; ErrInvalidParams is
+// the error for values that its template does not take.
 func (c *Client) Read(ctx context.Context, uri string, options ...CallOption) (*protocol.ReadResourceResult, error) {
 	r, err := c.request("read "+uri, protocol.MethodResourcesRead, uri, named("uri", uri), options)
 	if err != nil {
@@ -303,7 +305,7 @@ func (c *Client) Read(ctx context.Context, uri string, options ...CallOption) (*
 	if err != nil {
 		c.opts.Cache.drop(c.server, r.method, string(named("uri", uri))) // the server may do better the next time
 	}
-	return result, wrap(r.op, r.method, uri, invalid(err))
+	return result, wrap(r.op, r.method, invalid(err))
 }
 
 // GetPrompt gets a prompt with its arguments filled in. A prompt that the server
@@ -316,20 +318,14 @@ func (c *Client) GetPrompt(ctx context.Context, name string, args map[string]str
 	op := "get prompt " + name
 	raw, err := c.ask(ctx, op, protocol.MethodPromptsGet, name, members, options)
 	if err != nil {
-		return nil, unlisted(ctx, err, func() bool {
-			for prompt, fault := range c.Prompts(ctx) {
-				if fault != nil || prompt.Name == name {
-					return false // there is one, or nobody knows
-				}
-			}
-			return true
-		})
+		return nil, unlisted(ctx, err, func() bool { return lacks(c.Prompts(ctx), func(p Prompt) bool { return p.Name == name }) })
 	}
 	result, err := decodePrompt(raw)
-	return result, wrap(op, protocol.MethodPromptsGet, name, invalid(err))
+	return result, wrap(op, protocol.MethodPromptsGet, invalid(err))
 }
 
-// Complete asks what an argument can be.
+// Complete asks what an argument can be. A prompt or a template that the server
+// refuses and does not list is ErrNotFound.
 func (c *Client) Complete(ctx context.Context, q Completion, options ...CallOption) (*protocol.Completion, error) {
 	members := []byte(`"ref":{"type":"ref/prompt",`)
 	if q.Template != "" {
@@ -346,11 +342,17 @@ func (c *Client) Complete(ctx context.Context, q Completion, options ...CallOpti
 	op := "complete " + q.Argument
 	raw, err := c.ask(ctx, op, protocol.MethodComplete, "", members, options)
 	if err != nil {
-		return nil, err
+		return nil, unlisted(ctx, err, func() bool {
+			if q.Template == "" {
+				return lacks(c.Prompts(ctx), func(p Prompt) bool { return p.Name == q.Prompt })
+			}
+			// A URI without variables may fit a template of any text.
+			return strings.Contains(q.Template, "{") && lacks(c.Templates(ctx), func(t ResourceTemplate) bool { return t.URITemplate == q.Template })
+		})
 	}
 	var result wire.CompleteResult
 	if err := jsonx.Unmarshal(raw, &result); err != nil {
-		return nil, wrap(op, protocol.MethodComplete, "", invalid(fmt.Errorf("it is not that of completion/complete: %w", err)))
+		return nil, wrap(op, protocol.MethodComplete, invalid(fmt.Errorf("it is not that of completion/complete: %w", err)))
 	}
 	return &result.Completion, nil
 }
@@ -371,7 +373,7 @@ func (c *Client) SetLevel(ctx context.Context, level protocol.Level, options ...
 	}
 	conn, err := c.life.current(ctx)
 	if err != nil {
-		return wrap("set level", protocol.MethodSetLevel, "", err)
+		return wrap("set level", protocol.MethodSetLevel, err)
 	}
 	if !conn.revision().Modern() {
 		r := levelRequest(c, level)
@@ -391,10 +393,11 @@ func (c *Client) Task(ctx context.Context, id string, options ...CallOption) (*T
 		return nil, err
 	}
 	task, err := parseTask(raw)
-	return task, wrap("tasks/get "+id, protocol.MethodTasksGet, id, invalid(err))
+	return task, wrap("tasks/get "+id, protocol.MethodTasksGet, invalid(err))
 }
 
-// UpdateTask gives a task answers to its questions, by their keys.
+// UpdateTask gives a task answers to its questions, by their keys. A task that does
+// not exist is ErrNotFound.
 func (c *Client) UpdateTask(ctx context.Context, id string, answers map[string]any, options ...CallOption) error {
 	text, err := c.encoders.object([]byte(`"inputResponses":`), "answers", answers)
 	if err != nil {
@@ -404,7 +407,8 @@ func (c *Client) UpdateTask(ctx context.Context, id string, answers map[string]a
 	return err
 }
 
-// CancelTask asks a task to end. It may end otherwise all the same.
+// CancelTask asks a task to end. It may end otherwise all the same. A task that does
+// not exist is ErrNotFound.
 func (c *Client) CancelTask(ctx context.Context, id string, options ...CallOption) error {
 	_, err := taskRequest(ctx, c, protocol.MethodTasksCancel, id, nil, options)
 	return err
@@ -419,7 +423,7 @@ func (c *Client) CancelTask(ctx context.Context, id string, options ...CallOptio
 // with their numbers where the server reports those.
 func (c *Client) WaitTask(ctx context.Context, task *Task, options ...CallOption) (*CallToolResult, error) {
 	result, err := newTaskWait(c, newCallOptions(options), taskClock{}).run(ctx, task)
-	return result, wrap("wait for task "+task.ID, protocol.MethodTasksGet, task.ID, err)
+	return result, wrap("wait for task "+task.ID, protocol.MethodTasksGet, err)
 }
 
 // Listen asks the server to tell of what filter says, and returns when the
@@ -435,7 +439,7 @@ func (c *Client) Listen(ctx context.Context, filter Filter, fn func(Notification
 	s := &Subscription{client: c, wanted: filter, fn: fn, done: make(chan struct{}), acked: make(chan struct{})}
 	conn, err := c.life.current(ctx)
 	if err != nil {
-		return nil, wrap("listen", protocol.MethodListen, "", err)
+		return nil, wrap("listen", protocol.MethodListen, err)
 	}
 	if !c.subs.add(s) {
 		return nil, &Error{Op: "listen", Method: protocol.MethodListen, kind: ErrClosed, Err: errClientClosed}
@@ -445,7 +449,7 @@ func (c *Client) Listen(ctx context.Context, filter Filter, fn func(Notification
 		if first := s.Err(); first != nil { // the client was closed meanwhile
 			err = first
 		}
-		return nil, wrap("listen", protocol.MethodListen, "", err)
+		return nil, wrap("listen", protocol.MethodListen, err)
 	}
 	return s, nil
 }
@@ -472,7 +476,7 @@ func (c *Client) Batch(ctx context.Context, operations ...Operation) ([]BatchRes
 		}
 		if c.pin.lock != nil && o.Method == protocol.MethodToolsCall {
 			if _, err = c.pin.use(ctx, nameIn(o.Method, requests[i].members)); err != nil {
-				return nil, wrap(requests[i].op, o.Method, "", err)
+				return nil, wrap(requests[i].op, o.Method, err)
 			}
 		}
 	}
@@ -485,22 +489,32 @@ func (c *Client) Batch(ctx context.Context, operations ...Operation) ([]BatchRes
 		return err
 	})
 	if results == nil {
-		return nil, wrap("batch", "", "", err)
+		return nil, wrap("batch", "", err)
 	}
 	return results, nil
 }
 
-// unlisted turns the refusal of a tool or prompt into ErrNotFound if the server
-// does not list it: the codes of the protocol do not distinguish that from bad
+// unlisted turns ErrInvalidParams into ErrNotFound if the server does not list what the
+// request was about: the codes of the protocol do not distinguish that from bad
 // arguments. missing asks the server for its list.
 func unlisted(ctx context.Context, err error, missing func() bool) error {
 	own, ok := err.(*Error)
-	if !ok || own.kind != nil || own.Code != protocol.CodeInvalidParams || ctx.Err() != nil || !missing() {
+	if !ok || own.kind != ErrInvalidParams || own.Code != protocol.CodeInvalidParams || ctx.Err() != nil || !missing() {
 		return err
 	}
 	found := *own
 	found.kind = ErrNotFound
 	return &found
+}
+
+// lacks reports whether a list has no such entry; false if it cannot be read.
+func lacks[T any](list iter.Seq2[T, error], is func(T) bool) bool {
+	for entry, err := range list {
+		if err != nil || is(entry) {
+			return false
+		}
+	}
+	return true
 }
 
 // braces returns the object with these members.

@@ -81,7 +81,7 @@ func Connect(ctx context.Context, t Transport, opts *Options) (*Client, error) {
 	if err != nil {
 		c.life.setState(StateDisconnected, err)
 		_ = c.Close() // the error of connecting says more
-		return nil, wrap("connect to "+c.server, "", "", err)
+		return nil, wrap("connect to "+c.server, "", err)
 	}
 	return c, nil
 }
@@ -105,7 +105,7 @@ func (c *Client) Close() error {
 	if !inflight.Within(ctx, afterKill, func() { ended <- c.close(ctx) }) {
 		return &Error{Op: "close", kind: ErrTimeout, Err: errors.New("a callback or the transport does not return")}
 	}
-	return wrap("close", "", "", <-ended)
+	return wrap("close", "", <-ended)
 }
 
 // close is the work of Close.
@@ -317,7 +317,7 @@ func (c *Client) SetRoots(ctx context.Context, list []Root) error {
 		}
 		return conn.send(ctx, protocol.MethodRootsChanged, wire.AppendNotification(nil, protocol.MethodRootsChanged, nil))
 	})
-	return wrap(op, protocol.MethodRootsChanged, "", err)
+	return wrap(op, protocol.MethodRootsChanged, err)
 }
 
 // most returns how long a request may take in all; a negative value means

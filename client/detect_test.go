@@ -311,7 +311,7 @@ func TestHTTPDetection(t *testing.T) {
 }
 
 func TestStatusCode(t *testing.T) {
-	err := wrap("x", "", "", &link.StatusError{Code: http.StatusServiceUnavailable})
+	err := wrap("x", "", &link.StatusError{Code: http.StatusServiceUnavailable})
 	if StatusCode(err) != 503 || !Retriable(err) || StatusCode(errors.New("x")) != 0 {
 		t.Errorf("StatusCode %d, Retriable %v", StatusCode(err), Retriable(err))
 	}

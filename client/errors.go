@@ -38,6 +38,9 @@ var (
 	// ErrNotFound: there is no such tool, prompt, resource, task or pending
 	// request.
 	ErrNotFound = errors.New("not found")
+	// ErrInvalidParams: what the request is about is there, but the server, or the
+	// client with Options.CheckArguments, rejects the arguments.
+	ErrInvalidParams = errors.New("invalid params")
 	// ErrSessionExpired: the server ended the session while the request was under
 	// way. The client has a new one by then, if Options.NoReconnect lets it, but
 	// the request was not sent again because that may not be safe. A request that
@@ -101,8 +104,8 @@ func (e *Error) Error() string {
 	if e.Op != "" {
 		parts = append(parts, e.Op)
 	}
-	if e.kind != nil {
-		parts = append(parts, e.kind.Error())
+	if e.kind != nil && (e.kind != ErrInvalidParams || e.Code != protocol.CodeInvalidParams) {
+		parts = append(parts, e.kind.Error()) // the name of a code is part of the error that has it
 	}
 	if e.Err != nil && e.Err != e.kind {
 		parts = append(parts, e.Err.Error())
@@ -252,7 +255,7 @@ func serverFault(raw []byte) error {
 
 // kindOf returns the sentinel for a cause, or nil if none fits or the cause has
 // one already.
-func kindOf(method, name string, err error) error {
+func kindOf(method string, err error) error {
 	if _, ok := errors.AsType[*Error](err); ok {
 		return nil
 	}
@@ -265,7 +268,7 @@ func kindOf(method, name string, err error) error {
 		}
 	}
 	if fault, ok := errors.AsType[*protocol.Error](err); ok {
-		return kindOfFault(method, name, fault)
+		return kindOfFault(method, fault)
 	}
 	switch {
 	case errors.Is(err, ErrUnauthorized):
@@ -282,7 +285,7 @@ func kindOf(method, name string, err error) error {
 
 // unauthorized reports whether err means that only other credentials help.
 func unauthorized(err error) bool {
-	return errors.Is(err, ErrUnauthorized) || kindOf("", "", err) == ErrUnauthorized
+	return errors.Is(err, ErrUnauthorized) || kindOf("", err) == ErrUnauthorized
 }
 
 // final reports whether err means that connecting again does not help until the caller
@@ -296,7 +299,7 @@ const codeClosed protocol.Code = -32000
 
 // kindOfFault returns the sentinel for an error that the server answered with,
 // or nil.
-func kindOfFault(method, name string, fault *protocol.Error) error {
+func kindOfFault(method string, fault *protocol.Error) error {
 	switch text := strings.ToLower(fault.Message); fault.Code {
 	case codeClosed:
 		// Many use this code for anything.
@@ -316,25 +319,26 @@ func kindOfFault(method, name string, fault *protocol.Error) error {
 	case protocol.CodeUnauthorized, protocol.CodeInsufficientScope:
 		return ErrUnauthorized
 	case protocol.CodeInvalidParams:
-		if strings.HasPrefix(method, "tasks/") {
-			return ErrNotFound
+		if method == protocol.MethodTasksGet {
+			return ErrNotFound // the id is its only argument
 		}
-		data, _ := fault.Data.(json.RawMessage)
-		var about struct {
-			URI string `json:"uri"`
-		}
-		// Modern revisions have no code for it; the data names the resource.
-		if method == protocol.MethodResourcesRead && len(data) > 0 && jsonx.Unmarshal(data, &about) == nil && about.URI == name {
-			return ErrNotFound
-		}
+		return ErrInvalidParams
 	}
 	return nil
 }
 
+// missingResource reports whether an error that is ErrInvalidParams means that there is
+// no resource at uri. Modern revisions have no code for that: data names the resource.
+func (e *Error) missingResource(uri string) bool {
+	var about struct {
+		URI *string `json:"uri"`
+	}
+	return e.kind == ErrInvalidParams && len(e.Data) > 0 && jsonx.Unmarshal(e.Data, &about) == nil && about.URI != nil && *about.URI == uri
+}
+
 // wrap returns err as the *Error of an operation. It returns an error that has
-// an Op already unchanged, and nil for nil. name is the tool, prompt or URI
-// that was asked for.
-func wrap(op, method, name string, err error) error {
+// an Op already unchanged, and nil for nil.
+func wrap(op, method string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -347,7 +351,7 @@ func wrap(op, method, name string, err error) error {
 		done.Op, done.Method = op, method
 		return &done
 	}
-	e := &Error{Op: op, Method: method, Err: err, kind: kindOf(method, name, err)}
+	e := &Error{Op: op, Method: method, Err: err, kind: kindOf(method, err)}
 	var own *Error
 	var fault *protocol.Error
 	if errors.As(err, &own) {

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +13,6 @@ import (
 )
 
 func TestErrors(t *testing.T) {
-	data := json.RawMessage(`{"uri":"test://a"}`)
 	tests := []struct {
 		name      string
 		err       error
@@ -30,9 +28,8 @@ func TestErrors(t *testing.T) {
 		{"unknown method", &protocol.Error{Code: -32601, Message: "x"}, "x", ErrUnsupported, false, "op: not supported: Method not found: x"},
 		{"no such resource, legacy", &protocol.Error{Code: -32002, Message: "x"}, "resources/read", ErrNotFound, false,
 			"op: not found: Resource not found: x"},
-		{"no such resource, modern", &protocol.Error{Code: -32602, Message: "x", Data: data}, "resources/read", ErrNotFound, false,
-			"op: not found: Invalid params: x"},
-		{"bad params", &protocol.Error{Code: -32602, Message: "x"}, "resources/read", nil, false, "op: Invalid params: x"},
+		{"bad params", &protocol.Error{Code: -32602, Message: "x"}, "resources/read", ErrInvalidParams, false, "op: Invalid params: x"},
+		{"bad params, found here", &Error{kind: ErrInvalidParams, Err: errors.New("a is missing")}, "tools/call", ErrInvalidParams, false, "op: invalid params: a is missing"},
 		{"busy", &protocol.Error{Code: 429, Message: "x"}, "tools/call", ErrBusy, true, "op: the server is busy: Too many requests: x"},
 		{"no token", &link.StatusError{Code: 401}, "", ErrUnauthorized, false, "op: not authorized: the server answered with HTTP status 401 Unauthorized (HTTPOptions.Header or HeaderFunc sends a token; package auth/oauth gets one)"},
 		{"too few rights", &protocol.Error{Code: 403, Message: "x"}, "tools/call", ErrUnauthorized, false, "op: not authorized: Insufficient scope: x"},
@@ -49,9 +46,9 @@ func TestErrors(t *testing.T) {
 			"op: outer: inner: timeout: late"},
 		{"done before", &Error{Op: "inner", kind: ErrClosed}, "", ErrClosed, false, "inner: closed"},
 	}
-	sentinels := []error{ErrTimeout, ErrCancelled, ErrClosed, ErrNotFound, ErrSessionExpired, ErrUnsupported, ErrConnection, ErrUnauthorized, ErrBusy, ErrInvalidResult}
+	sentinels := []error{ErrTimeout, ErrCancelled, ErrClosed, ErrNotFound, ErrInvalidParams, ErrSessionExpired, ErrUnsupported, ErrConnection, ErrUnauthorized, ErrBusy, ErrInvalidResult}
 	for _, tt := range tests {
-		err := wrap("op", tt.method, "test://a", tt.err)
+		err := wrap("op", tt.method, tt.err)
 		if err.Error() != tt.text {
 			t.Errorf("%s: %q, want %q", tt.name, err, tt.text)
 		}
@@ -67,7 +64,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: DeadlineExceeded %v", tt.name, errors.Is(err, context.DeadlineExceeded))
 		}
 	}
-	if wrap("op", "", "", nil) != nil || Retriable(nil) || Retriable(io.EOF) {
+	if wrap("op", "", nil) != nil || Retriable(nil) || Retriable(io.EOF) {
 		t.Error("no error is one")
 	}
 }
@@ -88,7 +85,7 @@ func TestForeignCodes(t *testing.T) {
 		{429, "later", "", ErrBusy},
 	}
 	for _, tt := range tests {
-		err := wrap("call x", "tools/call", "x", &protocol.Error{Code: tt.code, Message: tt.message})
+		err := wrap("call x", "tools/call", &protocol.Error{Code: tt.code, Message: tt.message})
 		if tt.want != nil && (!errors.Is(err, tt.want) || !Retriable(err)) || tt.want == nil && Retriable(err) {
 			t.Errorf("%d %q: %v, Retriable %v", tt.code, tt.message, err, Retriable(err))
 		}

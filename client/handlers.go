@@ -429,7 +429,7 @@ func ReportProgress(ctx context.Context, p Progress) error {
 	ctx, stop := context.WithTimeout(ctx, notifyTimeout)
 	defer stop()
 	body := wire.Progress{Token: r.token, Progress: p.Progress, Total: p.Total, Message: p.Message}.Append(nil, r.conn.revision())
-	return wrap("report progress", protocol.MethodProgress, "", r.conn.send(ctx, protocol.MethodProgress, body))
+	return wrap("report progress", protocol.MethodProgress, r.conn.send(ctx, protocol.MethodProgress, body))
 }
 
 // reporter sends the progress of one answer. mu guards the fields below it, and is

@@ -160,7 +160,7 @@ func judged(conn *connection, err error, failures int) error {
 	case isStatus:
 		passing = status.Passing()
 	case isFault:
-		kind := kindOfFault("", "", fault)
+		kind := kindOfFault("", fault)
 		passing = kind == ErrBusy || kind == ErrConnection || kind == ErrTimeout
 	case conn == nil:
 	case conn.lostErr() != nil, errors.Is(err, ErrInvalidResult):
@@ -348,7 +348,7 @@ func (h handshake) dial(ctx context.Context, t link.Transport) (*connection, err
 		switch {
 		case slow:
 			err = &Error{kind: ErrTimeout, Err: fmt.Errorf("the connection was not open after %v: %w", h.client.opts.Timeout, err)}
-		case ctx.Err() == nil && !unusable && !answered && kindOf("", "", err) == nil:
+		case ctx.Err() == nil && !unusable && !answered && kindOf("", err) == nil:
 			err = unconnected("", err)
 		}
 		return nil, err
@@ -516,7 +516,7 @@ func saysLegacy(err error) (legacy, sure bool) {
 	case !isFault:
 		return false, false
 	}
-	switch kindOfFault("", "", fault) {
+	switch kindOfFault("", fault) {
 	case ErrBusy, ErrConnection, ErrTimeout:
 		return false, false
 	}

@@ -174,7 +174,7 @@ func (l *lifecycle) waitReady(ctx context.Context) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return wrap("wait", "", "", context.Cause(ctx))
+			return wrap("wait", "", context.Cause(ctx))
 		}
 	}
 }
@@ -452,7 +452,7 @@ func (l *lifecycle) renewNow(old *connection) error {
 // reconnect by itself; otherwise it waits until the client is ready.
 func (l *lifecycle) reconnectNow(ctx context.Context) error {
 	if err := l.renewal.take(ctx); err != nil {
-		return wrap("reconnect", "", "", err)
+		return wrap("reconnect", "", err)
 	}
 	defer l.renewal.give()
 	l.mu.Lock()
@@ -479,7 +479,7 @@ func (l *lifecycle) reconnectNow(ctx context.Context) error {
 	if err == nil {
 		l.spawn(l.client.subs.reopen)
 	}
-	return wrap("reconnect", "", "", err)
+	return wrap("reconnect", "", err)
 }
 
 // turn is a lock for which waiting can be given up. Make one with newTurn.

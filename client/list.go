@@ -73,7 +73,7 @@ func list[T any](ctx context.Context, c *Client, method, member string, options 
 			}
 			if err != nil {
 				c.opts.Cache.drop(c.server, method, "") // the server may do better the next time
-				yield(none, wrap(method, method, "", err))
+				yield(none, wrap(method, method, err))
 			}
 			if err != nil || !more {
 				return
@@ -136,7 +136,7 @@ func pageOf[T any](ctx context.Context, c *Client, method, member string, cursor
 	page, err := decodePage[T](raw, member)
 	if err != nil {
 		c.opts.Cache.drop(c.server, method, "") // the server may do better the next time
-		return nil, wrap(method, method, "", invalid(err))
+		return nil, wrap(method, method, invalid(err))
 	}
 	page.fresh = freshness(raw).TTL
 	if page.next != nil && *page.next == "" && !r.conn.revision().Modern() {

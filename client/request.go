@@ -80,11 +80,14 @@ func (r *request) insist(ctx context.Context) (json.RawMessage, error) {
 		if err == nil {
 			return result, nil
 		}
-		err = wrap(r.op, r.method, r.name, err)
-		if own, ok := err.(*Error); ok && r.harmless() && r.options.attempts != 1 {
-			safe := *own // others may have the same
-			safe.Safe = true
-			err = &safe
+		err = wrap(r.op, r.method, err)
+		if own, ok := err.(*Error); ok {
+			one := *own // others may have the same
+			one.Safe = one.Safe || r.harmless() && r.options.attempts != 1
+			if r.method == protocol.MethodResourcesRead && r.conn != nil && r.conn.revision().Modern() && one.missingResource(r.name) {
+				one.kind = ErrNotFound
+			}
+			err = &one
 		}
 		if ctx.Err() != nil {
 			return nil, err

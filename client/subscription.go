@@ -495,7 +495,7 @@ func (l *subscriptions) reopen() {
 	for i, s := range opened {
 		if err := s.start(c.life.ctx, conn); err != nil && c.life.conn.Load() == conn {
 			safely.Log(c.opts.Logger.Warn().Err(visible.Error(err)).Str("server", c.server), "a subscription was not opened again")
-			s.finish(wrap("listen", protocol.MethodListen, "", err))
+			s.finish(wrap("listen", protocol.MethodListen, err))
 			opened[i] = nil
 		} else if err != nil {
 			opened[i] = nil // who reconnects opens it

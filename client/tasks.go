@@ -151,7 +151,11 @@ func taskRequest(ctx context.Context, c *Client, method, id string, more []byte,
 		return nil, unsupported(r.op, method, "tasks need a modern revision and Options.Tasks")
 	}
 	r.safe = true // asking, answering and cancelling twice is as once
-	return r.do(ctx)
+	raw, err := r.do(ctx)
+	return raw, unlisted(ctx, err, func() bool {
+		_, err := c.Task(ctx, id, options...)
+		return errors.Is(err, ErrNotFound)
+	})
 }
 
 // taskWait waits for a task to end and answers its questions. It is used by the

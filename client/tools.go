@@ -317,7 +317,7 @@ func (t *toolIndex) checkArguments(info *toolInfo, args []byte) error {
 		return fmt.Errorf("the arguments cannot be checked: the tool's inputSchema: %w", err)
 	}
 	if err := input.Check(args); err != nil {
-		return fmt.Errorf("the arguments do not fit the tool's inputSchema: %w", err)
+		return &Error{kind: ErrInvalidParams, Err: fmt.Errorf("the arguments do not fit the tool's inputSchema: %w", err)}
 	}
 	return nil
 }

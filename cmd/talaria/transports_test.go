@@ -164,3 +164,28 @@ func TestWatch(t *testing.T) {
 		}
 	}
 }
+
+// TestReadMissing checks what read says of a resource that does not exist, and of values
+// that a template does not take.
+func TestReadMissing(t *testing.T) {
+	t.Parallel()
+	s := mcp.NewServer(mcp.Info{Name: "s", Version: "1"}, nil)
+	s.MustAdd(mcp.Template("item://{n}", func(_ *mcp.Frame, in struct {
+		N int `json:"n"`
+	}) (string, error) {
+		return "", mcp.ErrNotFound
+	}))
+	web := httptest.NewServer(s.Handler())
+	defer web.Close()
+	for _, rev := range protocol.Revisions() {
+		for uri, want := range map[string]string{
+			"item://1": "read item://1: not found: ", "none:x": "read none:x: not found: ",
+			"item://x": "read item://x: Invalid params: Invalid arguments for resource \"item://x\" (1 problem)",
+		} {
+			got := talaria(t, "", "read", web.URL, uri, "--revision", rev.String())
+			if got.code != exitProtocol || !strings.Contains(got.stderr, want) {
+				t.Errorf("%s: got %+v, want %q", rev, got, want)
+			}
+		}
+	}
+}

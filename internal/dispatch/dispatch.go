@@ -274,7 +274,7 @@ func (d *Dispatcher) ended(f *frame.Frame, err error) {
 // error for the panic.
 func (d *Dispatcher) appendFault(f *frame.Frame, dst []byte, err error) (response []byte, fault *protocol.Error) {
 	appendError := func(err error) {
-		fault = d.Fault(err)
+		fault = d.faultFor(f, err)
 		response = wire.AppendErrorResponse(dst, f.Request().ID, fault, f.Revision())
 	}
 	_, panicked := d.Guard(f, func(*frame.Frame) (protocol.Result, error) {
@@ -324,12 +324,21 @@ func (d *Dispatcher) Notify(f *frame.Frame) error {
 	return err
 }
 
-// faultOf is Fault, whatever the methods of err do; nil if there is no error.
+// faultFor returns the error that is sent for err in the revision of f.
+func (d *Dispatcher) faultFor(f *frame.Frame, err error) *protocol.Error {
+	uri := ""
+	if r := f.Request(); r.Method == protocol.MethodResourcesRead {
+		uri = r.Params.Name
+	}
+	return wire.ErrorFor(d.Fault(err), f.Revision(), uri)
+}
+
+// faultOf is faultFor, whatever the methods of err do; nil if there is no error.
 func (d *Dispatcher) faultOf(f *frame.Frame, err error) (fault *protocol.Error) {
 	if err == nil {
 		return nil
 	}
-	safely.Do(func() { fault = d.Fault(err) }, func(failure *safely.Failure) {
+	safely.Do(func() { fault = d.faultFor(f, err) }, func(failure *safely.Failure) {
 		_ = d.failed(f, failure)
 		fault = ErrPanicked
 	})

@@ -53,15 +53,21 @@ func ResourceTemplateFor(t protocol.ResourceTemplate, rev protocol.Revision) pro
 	return t
 }
 
-// ErrorFor returns e with the code that rev has for it: CodeResourceNotFound is
-// CodeInvalidParams in modern revisions.
-func ErrorFor(e *protocol.Error, rev protocol.Revision) *protocol.Error {
-	if e.Code != protocol.CodeResourceNotFound || !rev.Modern() {
+// ErrorFor returns e as rev has it. Modern revisions have no CodeResourceNotFound:
+// CodeInvalidParams stands for it, and data names the resource. uri is that of the
+// resource which the request reads; "" if it reads none.
+func ErrorFor(e *protocol.Error, rev protocol.Revision, uri string) *protocol.Error {
+	if e.Code != protocol.CodeResourceNotFound || !rev.Modern() && (uri == "" || e.Data != nil) {
 		return e
 	}
-	modern := *e
-	modern.Code = protocol.CodeInvalidParams
-	return &modern
+	own := *e
+	if rev.Modern() {
+		own.Code = protocol.CodeInvalidParams
+	}
+	if uri != "" && own.Data == nil {
+		own.Data = ResourceNotFound(uri).Data
+	}
+	return &own
 }
 
 // ToolFor returns t without what rev lacks.
