@@ -3,12 +3,14 @@ package authtest
 import (
 	"crypto"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
+	"math"
 	"net/http"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
 // proofAge is how old a proof may be, or how far ahead.
@@ -39,16 +41,16 @@ func proven(r *http.Request, endpoint string, firstUse func(id string) bool) (th
 		return "", errors.New("the signature of the proof is wrong")
 	}
 	var claims struct {
-		ID     string `json:"jti"`
-		Method string `json:"htm"`
-		URL    string `json:"htu"`
-		Issued int64  `json:"iat"`
+		ID     string  `json:"jti"`
+		Method string  `json:"htm"`
+		URL    string  `json:"htu"`
+		Issued float64 `json:"iat"`
 	}
-	if err := json.Unmarshal(payload, &claims); err != nil {
+	if err := jsonx.Unmarshal(payload, &claims); err != nil {
 		return "", errors.New("the claims of the proof are malformed")
 	}
-	age := time.Since(time.Unix(claims.Issued, 0))
-	if claims.ID == "" || claims.Method != r.Method || claims.URL != endpoint || age.Abs() > proofAge {
+	age := float64(time.Now().Unix()) - claims.Issued
+	if claims.ID == "" || claims.Method != r.Method || claims.URL != endpoint || math.Abs(age) > proofAge.Seconds() {
 		return "", errors.New("the proof is not of this request")
 	}
 	if !firstUse(claims.ID) {

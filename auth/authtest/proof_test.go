@@ -5,6 +5,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -61,13 +62,18 @@ func TestProofs(t *testing.T) {
 	if again, err := proven(proof("dpop+jwt", nil)); err != nil || again != first {
 		t.Errorf("%q, %v", again, err)
 	}
+	for _, iat := range []string{fmt.Sprintf("%d.0", time.Now().Unix()), fmt.Sprintf("%d.5", time.Now().Unix())} {
+		if again, err := proven(proof("dpop+jwt", map[string]any{"iat": json.RawMessage(iat)})); err != nil || again != first {
+			t.Errorf("issued at %s: %q, %v", iat, again, err)
+		}
+	}
 	if none, err := proven(); none != "" || err != nil {
 		t.Errorf("%q, %v", none, err)
 	}
 	for name, proofs := range map[string][]string{
 		"again": {good}, "two": {proof("dpop+jwt", nil), proof("dpop+jwt", nil)}, "none at all": {"x"}, "of another type": {proof("JWT", nil)},
 		"of another method": {proof("dpop+jwt", map[string]any{"htm": "GET"})}, "of another URL": {proof("dpop+jwt", map[string]any{"htu": "http://127.0.0.1:8080/mcp"})},
-		"old": {proof("dpop+jwt", map[string]any{"iat": 1})}, "without id": {proof("dpop+jwt", map[string]any{"jti": ""})}, "malformed": {proof("dpop+jwt", map[string]any{"jti": 1})},
+		"old": {proof("dpop+jwt", map[string]any{"iat": 1})}, "far ahead": {proof("dpop+jwt", map[string]any{"iat": 1e300})}, "without id": {proof("dpop+jwt", map[string]any{"jti": ""})}, "malformed": {proof("dpop+jwt", map[string]any{"jti": 1})},
 		"tampered": {good[:len(good)-8] + "AAAAAAAA"},
 	} {
 		if key, err := proven(proofs...); err == nil {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 
 	"golang.org/x/oauth2"
 )
@@ -52,7 +51,7 @@ func (*AuthorizationCode) interactive() bool { return true }
 
 func (*AuthorizationCode) trusts() []*url.URL { return nil }
 
-func (g *AuthorizationCode) obtain(ctx context.Context, r *grantRequest) (*oauth2.Token, error) {
+func (g *AuthorizationCode) obtain(ctx context.Context, r *grantRequest) (*tokenAnswer, error) {
 	if err := r.authority.server.checkCode(); err != nil {
 		return nil, err
 	}
@@ -60,37 +59,28 @@ func (g *AuthorizationCode) obtain(ctx context.Context, r *grantRequest) (*oauth
 		return nil, err
 	}
 	c, issuer := r.client, r.authority.server.Issuer
-	before, err := c.storage.registered(ctx, issuer)
-	if err != nil {
-		return nil, err
-	}
-	for {
-		token, err := g.visit(ctx, r, before)
-		if !hasCode(err, "invalid_client", "unauthorized_client") {
+	for again := false; ; again = true {
+		token, err := g.visit(ctx, r)
+		if r.used == nil || !hasCode(err, "invalid_client", "unauthorized_client") {
 			return token, err
 		}
 		// The authorization server does not know the client. One that was
 		// registered dynamically is forgotten. If that was before this login, the
 		// user is asked once more, for a new one; a client that is refused right
 		// after it was registered is refused for good.
-		known, _ := c.storage.registered(ctx, issuer)
-		if known == nil || r.used == nil || known.ClientID != r.used.ClientID {
-			return nil, err
-		}
-		if failure := c.storage.forgetClient(ctx, issuer, known.ClientID); failure != nil {
+		if failure := c.storage.forgetClient(ctx, issuer, r.used.ClientID); failure != nil {
 			return nil, failure
 		}
-		if before == nil || before.ClientID != known.ClientID {
+		if again || !r.used.stored {
 			return nil, err
 		}
-		before = nil
+		r.used = nil
 	}
 }
 
 // visit takes the user to the authorization server once and exchanges the code
-// for a token. Each visit has a state and a PKCE verifier of its own. known is
-// the client that was registered dynamically before, or nil.
-func (g *AuthorizationCode) visit(ctx context.Context, r *grantRequest, known *Registration) (_ *oauth2.Token, err error) {
+// for a token. Each visit has a state and a PKCE verifier of its own.
+func (g *AuthorizationCode) visit(ctx context.Context, r *grantRequest) (_ *tokenAnswer, err error) {
 	c, server := r.client, r.authority.server
 	ctx, cancel := context.WithTimeout(ctx, c.opts.LoginTimeout)
 	defer cancel()
@@ -101,9 +91,13 @@ func (g *AuthorizationCode) visit(ctx context.Context, r *grantRequest, known *R
 	if agent == nil {
 		agent = &Loopback{}
 	}
+	known, err := c.storage.registered(ctx, server.Issuer)
+	if err != nil {
+		return nil, err
+	}
 	var uris []string
 	if known != nil {
-		uris = slices.Clone(known.RedirectURIs)
+		uris = known.RedirectURIs
 	}
 	visit, err := agent.Open(ctx, uris)
 	if err != nil {
@@ -122,7 +116,7 @@ func (g *AuthorizationCode) visit(ctx context.Context, r *grantRequest, known *R
 	r.used, r.shown = client, true
 	redirected, err := visit.Authorize(ctx, r.authorizeURL(client, visit.RedirectURI(), state, verifier))
 	if err != nil {
-		if known != nil && known.ClientID == client.ClientID && errors.Is(err, context.DeadlineExceeded) {
+		if client.stored && errors.Is(err, context.DeadlineExceeded) {
 			err = fmt.Errorf("%w (if the page did not know the client: Client.ForgetRegistration)", err)
 		}
 		return nil, failed(err)

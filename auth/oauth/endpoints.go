@@ -1,14 +1,11 @@
 package oauth
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -18,10 +15,6 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
-	"golang.org/x/oauth2"
-	"golang.org/x/oauth2/clientcredentials"
-
-	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
 // endpoints sends requests to the endpoints of authorization servers and
@@ -36,10 +29,10 @@ func (e *endpoints) authenticate(server *serverMetadata, client *Registration, s
 	if err != nil {
 		return clientAuth{}, err
 	}
-	auth := clientAuth{id: client.ClientID, style: oauth2.AuthStyleInParams}
+	auth := clientAuth{id: client.ClientID}
 	switch method {
 	case AuthSecretBasic:
-		auth.secret, auth.style = client.ClientSecret, oauth2.AuthStyleInHeader
+		auth.secret, auth.basic = client.ClientSecret, true
 	case AuthSecretPost:
 		auth.secret = client.ClientSecret
 	case AuthPrivateKeyJWT:
@@ -57,26 +50,45 @@ func (e *endpoints) authenticate(server *serverMetadata, client *Registration, s
 
 // requestToken asks a token endpoint. With a key it sends a DPoP proof, again
 // with a nonce if the server demands one (RFC 9449, section 8).
-func (e *endpoints) requestToken(ctx context.Context, step Step, server *serverMetadata, client *Registration, key *dpopKey, form url.Values) (*oauth2.Token, error) {
+func (e *endpoints) requestToken(ctx context.Context, step Step, server *serverMetadata, client *Registration, key *dpopKey, form url.Values) (*tokenAnswer, error) {
+	failed := func(e Error) error {
+		e.Step, e.URL = step, server.TokenEndpoint
+		return &e
+	}
+	place, err := url.Parse(server.TokenEndpoint)
+	if err != nil {
+		return nil, failed(Error{Err: err})
+	}
 	for retried := false; ; retried = true {
 		auth, err := e.authenticate(server, client, server.TokenAuthMethods)
 		if err != nil {
-			return nil, &Error{Step: step, URL: server.TokenEndpoint, Err: err}
+			return nil, failed(Error{Err: err})
 		}
-		params := maps.Clone(form)
-		maps.Copy(params, auth.params)
-		config := clientcredentials.Config{ // its grant type gives way to the one in params
-			ClientID: auth.id, ClientSecret: auth.secret, AuthStyle: auth.style,
-			TokenURL: server.TokenEndpoint, EndpointParams: params,
+		header, params := http.Header{}, maps.Clone(form)
+		auth.apply(header, params)
+		if key != nil {
+			proof, err := key.proof(http.MethodPost, place, e.nonces.get(nonceServer, place), "")
+			if err != nil {
+				return nil, failed(Error{Problem: "cannot sign a DPoP proof", Err: err})
+			}
+			header.Set("DPoP", proof)
 		}
-		poster := e.outbound.Poster(&proving{setup: e.setup, key: key})
-		token, err := config.Token(context.WithValue(ctx, oauth2.HTTPClient, poster))
-		if err == nil {
-			return token, nil
+		answer, err := e.outbound.Post(ctx, server.TokenEndpoint, formMedia, header, []byte(params.Encode()))
+		if err != nil {
+			return nil, failed(Error{Err: err})
 		}
-		failure := fromEndpoint(step, server.TokenEndpoint, err, secretsOf(auth, params))
-		if failure.Code != "use_dpop_nonce" || key == nil || retried {
-			return nil, failure
+		e.nonces.note(nonceServer, place, answer.Header)
+		code, _ := readError(answer)
+		switch refused := answer.Status < 200 || answer.Status > 299 || code != ""; {
+		case code == "use_dpop_nonce" && key != nil && !retried:
+		case refused:
+			return nil, failed(refusedToken(answer, secretsOf(auth, params)))
+		default:
+			given, err := readTokens(answer)
+			if err != nil {
+				return nil, failed(Error{Status: answer.Status, Err: err})
+			}
+			return given, nil
 		}
 	}
 }
@@ -99,21 +111,18 @@ func (e *endpoints) revokeOne(ctx context.Context, server *serverMetadata, clien
 		return failed(Error{Err: err})
 	}
 	auth.apply(header, form)
-	answer, err := e.outbound.Post(ctx, server.RevocationEndpoint, "application/x-www-form-urlencoded", header, []byte(form.Encode()))
+	answer, err := e.outbound.Post(ctx, server.RevocationEndpoint, formMedia, header, []byte(form.Encode()))
 	if err != nil {
 		return failed(Error{Err: err})
 	}
 	if answer.Status == http.StatusOK {
 		return nil
 	}
-	var said struct {
-		Code string `json:"error"`
-	}
-	_ = jsonx.Unmarshal(answer.Body, &said) // without an error code the status says enough
-	if said.Code == "unsupported_token_type" {
+	code, _ := readError(answer)
+	if code == "unsupported_token_type" {
 		return nil // it lives for as long as it was issued for; nobody can change that
 	}
-	return failed(Error{Code: without([]string{token, auth.secret}, said.Code), Status: answer.Status, Problem: "the token may still be valid until it expires"})
+	return failed(Error{Code: without([]string{token, auth.secret}, code), Status: answer.Status, Problem: "the token may still be valid until it expires"})
 }
 
 // dpopKey returns the key to bind a token to, or nil for a bearer token. The
@@ -159,15 +168,14 @@ const assertionLifetime = time.Minute
 // clientAuth is how a client authenticates in one request.
 type clientAuth struct {
 	id, secret string
-	style      oauth2.AuthStyle
-	params     url.Values // on top of what style adds
+	basic      bool       // in the header Authorization; otherwise in the form
+	params     url.Values // on top of that
 }
 
-// apply adds the credentials to a request that is not made by
-// golang.org/x/oauth2.
+// apply adds the credentials to a request.
 func (a clientAuth) apply(header http.Header, form url.Values) {
 	maps.Copy(form, a.params)
-	if a.style == oauth2.AuthStyleInHeader {
+	if a.basic {
 		req := http.Request{Header: header}
 		req.SetBasicAuth(url.QueryEscape(a.id), url.QueryEscape(a.secret)) // RFC 6749, section 2.3.1
 		return
@@ -231,57 +239,4 @@ func secretsOf(auth clientAuth, form url.Values) []string {
 		secrets = append(secrets, form.Get(name))
 	}
 	return secrets
-}
-
-// proving is an http.RoundTripper to token endpoints that adds DPoP proofs.
-// With a nil key it adds none.
-type proving struct {
-	*setup
-	key *dpopKey
-}
-
-// RoundTrip implements http.RoundTripper.
-func (p *proving) RoundTrip(req *http.Request) (*http.Response, error) {
-	if p.key == nil {
-		resp, err := p.outbound.RoundTrip(req)
-		return readable(resp, err)
-	}
-	proof, err := p.key.proof(req.Method, req.URL, p.nonces.get(nonceServer, req.URL), "")
-	if err != nil {
-		req.Body.Close()
-		return nil, err
-	}
-	req = req.Clone(req.Context())
-	req.Header.Set("DPoP", proof)
-	resp, err := p.outbound.RoundTrip(req)
-	if err == nil {
-		p.nonces.note(nonceServer, req.URL, resp.Header)
-	}
-	return readable(resp, err)
-}
-
-// readable rewrites the response of a token endpoint for golang.org/x/oauth2, which
-// reads neither a byte order mark nor an expires_in of 3600.0.
-func readable(resp *http.Response, err error) (*http.Response, error) {
-	if err != nil {
-		return nil, err
-	}
-	body, err := io.ReadAll(resp.Body)
-	resp.Body.Close()
-	if err != nil {
-		return nil, err
-	}
-	body = jsonx.Document(body)
-	var members map[string]json.RawMessage
-	if jsonx.Unmarshal(body, &members) == nil {
-		seconds := jsonx.Scanner{Buf: members["expires_in"]}
-		if text, plain, err := seconds.Number(); err == nil && !plain {
-			if digits, form := jsonx.Integer(text, 20); form == jsonx.Whole {
-				members["expires_in"] = digits
-				body, _ = json.Marshal(members) // it was read
-			}
-		}
-	}
-	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	return resp, nil
 }

@@ -2,7 +2,6 @@ package oauth
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,8 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/oauth2"
-
+	"github.com/talaria-go/mcp/auth/oauth/internal/outbound"
 	"github.com/talaria-go/mcp/internal/attend"
 )
 
@@ -139,17 +137,14 @@ func hasCode(err error, codes ...string) bool {
 	return ok && slices.Contains(codes, e.Code)
 }
 
-// fromEndpoint returns the Error for a failed token request. The body of the
-// response is left out, and so are the secrets of the request, because a server
+// refusedToken returns the Error for a token request that was refused. The body of
+// the response is left out, and so are the secrets of the request, because a server
 // might repeat them.
-func fromEndpoint(step Step, url string, err error, secrets []string) *Error {
-	answer, ok := errors.AsType[*oauth2.RetrieveError](err)
-	if !ok {
-		return &Error{Step: step, URL: url, Err: plain(err)}
-	}
-	e := &Error{Step: step, URL: url, Code: without(secrets, answer.ErrorCode), Status: answer.Response.StatusCode}
-	if answer.ErrorDescription != "" {
-		e.Problem = "the server says " + printable(without(secrets, answer.ErrorDescription))
+func refusedToken(answer *outbound.Response, secrets []string) Error {
+	code, description := readError(answer)
+	e := Error{Code: without(secrets, code), Status: answer.Status}
+	if description != "" {
+		e.Problem = "the server says " + printable(without(secrets, description))
 	} else if e.Code == "" {
 		e.Problem = fmt.Sprintf("HTTP status %d without an OAuth error", e.Status)
 	}
@@ -181,22 +176,6 @@ func visible(s string) string {
 		}
 	}
 	return b.String()
-}
-
-// misfit says what is wrong with a document that does not decode: the member,
-// and its value, if that cannot be a secret.
-func misfit(body []byte, err error) string {
-	const wrong = "no JSON of the right form"
-	var members map[string]json.RawMessage
-	at, ok := errors.AsType[*json.UnmarshalTypeError](err)
-	if !ok || at.Field == "" || json.Unmarshal(body, &members) != nil {
-		return wrong
-	}
-	name, _, _ := strings.Cut(at.Field, ".")
-	if value := members[name]; value != nil && name != "client_secret" {
-		return wrong + ": its member " + name + " is " + printable(string(value))
-	}
-	return wrong + ": its member " + name + " is a " + at.Value
 }
 
 // printable returns text from a server in a form for terminals and logs: short,

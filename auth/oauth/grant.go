@@ -28,7 +28,7 @@ type Grant interface {
 	// may have private addresses.
 	trusts() []*url.URL
 	// obtain gets a token. It is called by one flow at a time.
-	obtain(ctx context.Context, r *grantRequest) (*oauth2.Token, error)
+	obtain(ctx context.Context, r *grantRequest) (*tokenAnswer, error)
 }
 
 // grantRequest is one request for a token, from the choice of scopes to the
@@ -59,7 +59,7 @@ func (r *grantRequest) attend(ctx context.Context) (err error) {
 
 // ask sends a grant to the token endpoint, for the resource of the MCP server
 // (RFC 8707).
-func (r *grantRequest) ask(ctx context.Context, client *Registration, form url.Values) (*oauth2.Token, error) {
+func (r *grantRequest) ask(ctx context.Context, client *Registration, form url.Values) (*tokenAnswer, error) {
 	r.used = client
 	form.Set("resource", r.authority.resource)
 	return r.client.endpoints.requestToken(ctx, StepToken, r.authority.server, client, r.key, form)
@@ -119,13 +119,13 @@ func sendable(token string) bool {
 // record checks the response of the token endpoint and returns what is kept of
 // it. A token of another type than was asked for is an error: a bearer token
 // where it should be bound to a key would silently lose that protection.
-func (r *grantRequest) record(token *oauth2.Token) (*record, error) {
+func (r *grantRequest) record(token *tokenAnswer) (*record, error) {
 	failed := func(problem string) error {
 		return &Error{Step: StepToken, URL: r.authority.server.TokenEndpoint, Problem: problem}
 	}
 	rec := &record{
 		Issuer: r.authority.server.Issuer, Resource: r.authority.resource, ClientID: r.used.ClientID, Grant: r.client.opts.Grant.kind(),
-		AccessToken: token.AccessToken, RefreshToken: token.RefreshToken, Expiry: early(token.Expiry),
+		AccessToken: token.AccessToken, RefreshToken: token.RefreshToken, Expiry: early(token.expiry),
 		Requested: r.scopes, Granted: r.scopes, key: r.key,
 	}
 	switch {
@@ -143,7 +143,7 @@ func (r *grantRequest) record(token *oauth2.Token) (*record, error) {
 	if !sendable(token.AccessToken) {
 		return nil, failed("the access token has characters that no header may have")
 	}
-	if given, ok := token.Extra("scope").(string); ok && given != "" {
+	if given, ok := token.Scope.(string); ok && given != "" {
 		granted, err := parseScopes(given)
 		if err != nil {
 			return nil, failed(err.Error())

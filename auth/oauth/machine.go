@@ -16,7 +16,6 @@ import (
 	"slices"
 
 	"github.com/go-jose/go-jose/v4"
-	"golang.org/x/oauth2"
 )
 
 // ClientCredentials is the grant of programs that act for themselves (OAuth
@@ -35,7 +34,7 @@ func (*ClientCredentials) interactive() bool { return false }
 
 func (*ClientCredentials) trusts() []*url.URL { return nil }
 
-func (*ClientCredentials) obtain(ctx context.Context, r *grantRequest) (*oauth2.Token, error) {
+func (*ClientCredentials) obtain(ctx context.Context, r *grantRequest) (*tokenAnswer, error) {
 	client, err := r.machineClient(ctx, grantCredentials)
 	if err != nil {
 		return nil, err
@@ -68,7 +67,7 @@ func (*WorkloadIdentity) interactive() bool { return false }
 
 func (*WorkloadIdentity) trusts() []*url.URL { return nil }
 
-func (g *WorkloadIdentity) obtain(ctx context.Context, r *grantRequest) (*oauth2.Token, error) {
+func (g *WorkloadIdentity) obtain(ctx context.Context, r *grantRequest) (*tokenAnswer, error) {
 	server := r.authority.server
 	client := &Registration{Issuer: server.Issuer, AuthMethod: AuthNone}
 	if len(r.client.opts.Clients) > 0 || r.client.opts.Document != nil {
@@ -143,7 +142,7 @@ func (g *EnterpriseManaged) trusts() []*url.URL {
 	return trusted
 }
 
-func (g *EnterpriseManaged) obtain(ctx context.Context, r *grantRequest) (*oauth2.Token, error) {
+func (g *EnterpriseManaged) obtain(ctx context.Context, r *grantRequest) (*tokenAnswer, error) {
 	c, server := r.client, r.authority.server
 	client, err := r.machineClient(ctx, grantJWTBearer)
 	if client == nil && server.RegistrationEndpoint != "" && len(c.opts.Clients) == 0 && server.supportsGrant(grantJWTBearer) {
@@ -191,9 +190,9 @@ func (g *EnterpriseManaged) exchange(ctx context.Context, r *grantRequest) (stri
 	if err != nil {
 		return "", err
 	}
-	if issued, _ := token.Extra("issued_token_type").(string); issued != tokenTypeIDJAG {
+	if token.IssuedType != tokenTypeIDJAG {
 		return "", &Error{Step: StepExchange, URL: provider.TokenEndpoint,
-			Problem: "the identity provider has issued " + printable(issued) + ", not an ID-JAG"}
+			Problem: "the identity provider has issued " + printable(token.IssuedType) + ", not an ID-JAG"}
 	}
 	return token.AccessToken, nil
 }

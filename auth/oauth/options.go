@@ -125,6 +125,8 @@ type Registration struct {
 	RedirectURIs []string `json:"redirect_uris,omitempty"`
 	// SecretExpires is when the secret ends; zero means never.
 	SecretExpires time.Time `json:"client_secret_expires_at,omitzero"`
+
+	stored bool // it comes from the store; one that was registered just now does not
 }
 
 // String names the client without its secret.

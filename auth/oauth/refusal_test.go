@@ -162,7 +162,7 @@ func TestRefusals(t *testing.T) {
 		{"token endpoint redirects", func(w *world) { w.handlers["issuer /token"] = redirect("https://evil.example/token") }, noOtherStep, "redirected"},
 		{"token endpoint breaks", func(w *world) { w.handlers["issuer /token"] = status(500) }, noOtherStep, "500"},
 		{"oversize token", func(w *world) { w.given = set("padding", strings.Repeat("x", 2<<20)) }, noOtherStep, "more than 1048576 bytes"},
-		{"no access token", func(w *world) { w.given = set("access_token", "") }, noOtherStep, "missing access_token"},
+		{"no access token", func(w *world) { w.given = set("access_token", "") }, noOtherStep, "no access_token"},
 		{"token of another type", func(w *world) { w.given = set("token_type", "mac") }, noOtherStep, "the token_type is mac, not Bearer"},
 		{"token of type DPoP that nobody asked for", func(w *world) { w.given = set("token_type", "DPoP") }, noOtherStep, "not Bearer"},
 		{"token with a bad scope", func(w *world) { w.given = set("scope", "a\"") }, noOtherStep, "scope parameter"},

@@ -4,12 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/talaria-go/mcp/auth/oauth/internal/outbound"
@@ -188,23 +185,6 @@ func (r *registrar) register(ctx context.Context, server *serverMetadata, meta c
 	return client, r.storage.write(ctx, r.storage.clientKey(server.Issuer), client)
 }
 
-// unixTime reads seconds since 1970, as a number or as text with one; null, 0 and
-// no text mean no time. The error quotes the value.
-func unixTime(raw json.RawMessage) (at time.Time, err error) {
-	text := strings.Trim(string(raw), `"`)
-	if text == "" || text == "null" {
-		return at, nil
-	}
-	seconds, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.IsNaN(seconds) {
-		return at, fmt.Errorf("%s, which is not a number of seconds", printable(string(raw)))
-	}
-	if seconds > 0 {
-		at = time.Unix(int64(min(seconds, 1<<37)), 0)
-	}
-	return at, nil
-}
-
 // codeMetadata returns the metadata of a client that uses the authorization
 // code.
 func (r *registrar) codeMetadata(redirectURIs ...string) clientMetadata {
@@ -228,15 +208,12 @@ func (r *Registration) current() bool {
 
 // refusal returns the error for a server that does not register the client.
 func refusal(answer *outbound.Response) Error {
-	var e struct {
-		Code        string `json:"error"`
-		Description string `json:"error_description"`
-	}
+	code, description := readError(answer)
 	problem := "the authorization server refuses to register the client; register one with it and put that into Options.Clients"
-	if jsonx.Unmarshal(answer.Body, &e) == nil && e.Description != "" {
-		problem = "the server says " + printable(e.Description) + "; " + problem
+	if description != "" {
+		problem = "the server says " + printable(description) + "; " + problem
 	}
-	return Error{Code: e.Code, Status: answer.Status, Problem: problem}
+	return Error{Code: code, Status: answer.Status, Problem: problem}
 }
 
 // registrationMethod returns how a client that registers should authenticate:

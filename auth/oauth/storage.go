@@ -82,6 +82,7 @@ func (s *storage) registered(ctx context.Context, issuer string) (*Registration,
 	if found, err := s.read(ctx, s.clientKey(issuer), &client); err != nil || !found {
 		return nil, err
 	}
+	client.stored = true
 	return &client, nil
 }
 

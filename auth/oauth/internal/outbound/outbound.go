@@ -157,12 +157,6 @@ func cause(err error) error {
 	return err
 }
 
-// Poster returns an HTTP client that follows no redirect. transport may add to
-// requests and has to pass them on to c.
-func (c *Client) Poster(transport http.RoundTripper) *http.Client {
-	return &http.Client{Transport: transport, Timeout: Timeout, CheckRedirect: refuse}
-}
-
 // RoundTrip checks the URL of a request, asks for JSON, and limits the body of
 // the response to MaxBytes.
 func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
