@@ -143,6 +143,9 @@ func Parse(file string, text []byte, opts *Options) (*File, error) {
 			continue
 		}
 		found = true
+		if string(m.value) == "null" {
+			continue
+		}
 		servers, err := orderedMembers(m.value)
 		if err != nil {
 			return nil, &Error{File: file, Field: m.name, Err: errors.New("must be an object with a server under each name")}

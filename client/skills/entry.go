@@ -22,6 +22,9 @@ const manifest = "SKILL.md"
 // maxFile is how many bytes of JSON one file in the list of a skill may have.
 const maxFile = 2*wire.MaxURI + 4<<10
 
+// maxDigits is how many digits the size of a file may have.
+const maxDigits = 19
+
 // entry is what a server has announced of a skill, checked.
 type entry struct {
 	uri   string
@@ -173,7 +176,6 @@ func readFile(root string, text json.RawMessage) (f File, err error) {
 	}
 	uri, _ := members["uri"].(string)
 	digest, _ := members["digest"].(string)
-	size, _ := members["size"].(json.Number)
 	path, ok := strings.CutPrefix(uri, root)
 	if !ok || len(uri) > wire.MaxURI || strings.ContainsAny(path, "?#") {
 		return f, fmt.Errorf("uri %s is not below the skill", shown(uri))
@@ -193,10 +195,14 @@ func readFile(root string, text json.RawMessage) (f File, err error) {
 	if hex, ok := strings.CutPrefix(digest, "sha256:"); !ok || len(hex) != 64 || strings.Trim(hex, "0123456789abcdef") != "" {
 		return f, errors.New("digest must be sha256: and 64 digits 0-9 and a-f")
 	}
-	if f.Size, err = strconv.ParseInt(size.String(), 10, 64); err != nil || f.Size < 0 {
-		return f, errors.New("size must be an integer that is not negative")
+	if size, ok := members["size"].(json.Number); ok {
+		if plain, form := jsonx.Integer([]byte(size), maxDigits); form == jsonx.Whole {
+			if f.Size, err = strconv.ParseInt(string(plain), 10, 64); err == nil && f.Size >= 0 {
+				return f, nil
+			}
+		}
 	}
-	return f, nil
+	return f, errors.New("size must be an integer that is not negative")
 }
 
 // below returns what is below the head of a SKILL.md that has one.

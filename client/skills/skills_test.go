@@ -263,8 +263,10 @@ func TestEntries(t *testing.T) {
 		{"no digest", entryOf("resources", files(`{"uri":`+at("a")+`,"size":0}`)), "digest must be"},
 		{"no size", entryOf("resources", files(`{"uri":`+at("a")+`,"digest":`+digest+`}`)), "size must be"},
 		{"negative", entryOf("resources", files(file(at("a"), digest, "-1"))), "size must be"},
-		{"exponent", entryOf("resources", files(file(at("a"), digest, "1e3"))), "size must be"},
-		{"fraction", entryOf("resources", files(file(at("a"), digest, "1.0"))), "size must be"},
+		{"exponent", entryOf("resources", files(file(at("a"), digest, "1e-3"))), "size must be"},
+		{"fraction", entryOf("resources", files(file(at("a"), digest, "1.5"))), "size must be"},
+		{"an exponent of many digits", entryOf("resources", files(file(at("a"), digest, "1e999999999"))), "size must be"},
+		{"null for a size", entryOf("resources", files(file(at("a"), digest, "null"))), "size must be"},
 		{"text", entryOf("resources", files(file(at("a"), digest, `"1"`))), "size must be"},
 		{"overflow", entryOf("resources", files(file(at("a"), digest, "9223372036854775808"))), "size must be"},
 		{"sum that overflows", entryOf("resources", files(file(at("a"), digest, "9223372036854775807"), file(at("b"), digest, "9223372036854775807"))), "more than 16 MiB"},
@@ -289,6 +291,28 @@ func TestEntries(t *testing.T) {
 		}
 		if reads := server.reads(); len(reads) > 0 {
 			t.Errorf("read: %q", reads)
+		}
+	}
+}
+
+// Forms in which servers write an entry: each means the same skill.
+func TestEntryForms(t *testing.T) {
+	plain := fmt.Sprintf(`"size":%d`, len(manifest))
+	for _, rev := range revisions {
+		server := &stranger{}
+		c := server.connect(t, rev)
+		for name, entry := range map[string]string{
+			"N.0":         strings.Replace(entryOf(), plain, plain+".0", 1),
+			"an exponent": strings.Replace(entryOf(), plain, plain+"00e-2", 1),
+			"null":        entryOf("+_meta", "null", "+title", "null"),
+			"half a pair": entryOf("frontmatter", `{"name":"refunds","description":"Refunds money \ud83d","version":1}`),
+			"version 1.0": entryOf("frontmatter", `{"name":"refunds","description":"Refunds money","version":1.0}`),
+		} {
+			server.answer("skills/list", `"skills":[`+entry+`]`)
+			found, errs := all(t, c)
+			if len(found) != 1 || len(errs) != 0 || found[0].Files[0].Size != int64(len(manifest)) || !strings.HasPrefix(found[0].Description, "Refunds money") {
+				t.Errorf("%s, %s: %v %v", rev, name, found, errs)
+			}
 		}
 	}
 }

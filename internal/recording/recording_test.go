@@ -94,6 +94,32 @@ func (failingReader) Read([]byte) (int, error)  { return 0, errBroken }
 func (failingReader) Write([]byte) (int, error) { return 0, errBroken }
 
 // TestBounds: a file has an end, and what is too long is named.
+// Lines that other programs have written or joined are entries, too.
+func TestForms(t *testing.T) {
+	at := time.Date(2026, 7, 28, 12, 0, 0, 0, time.UTC)
+	for name, line := range map[string]string{
+		"as it is":         `{"at":"2026-07-28T12:00:00Z","dir":"note","conn":"1","text":"x","http":200,"id":1}`,
+		"a mark":           "\ufeff" + `{"at":"2026-07-28T12:00:00Z","dir":"note","conn":"1","text":"x","http":200,"id":1}` + "\r",
+		"N.0":              `{"at":"2026-07-28T12:00:00Z","dir":"note","conn":"1","text":"x","http":200.0,"id":1.0}`,
+		"an exponent":      `{"at":"2026-07-28T12:00:00Z","dir":"note","conn":"1","text":"x","http":2e2,"id":"1"}`,
+		"without a zone":   `{"at":"2026-07-28T12:00:00","dir":"note","conn":"1","text":"x","http":200}`,
+		"null":             `{"at":"2026-07-28T12:00:00Z","dir":"note","conn":"1","text":"x","bytes":null,"http":200,"id":null}`,
+		"half a pair":      `{"at":"2026-07-28T12:00:00Z","dir":"note","conn":"1","text":"x","http":200,"note":"\ud83d"}`,
+		"spaces around it": ` {"at" : "2026-07-28 12:00:00Z", "dir":"note","conn":"1","text":"x","http":200} `,
+	} {
+		n := 0
+		for e, err := range Read(strings.NewReader(line + "\n\ufeff" + strings.TrimPrefix(line, "\ufeff") + "\n")) {
+			n++
+			if err != nil || !e.At.Equal(at) || e.Dir != Note || e.Conn != "1" || string(e.Text) != "x" || e.HTTP != 200 || string(e.ID) == "null" {
+				t.Errorf("%s: %+v, %v", name, e, err)
+			}
+		}
+		if n != 2 {
+			t.Errorf("%s: %d entries", name, n)
+		}
+	}
+}
+
 func TestBounds(t *testing.T) {
 	var b bytes.Buffer
 	w := NewWriter(&b, 300)

@@ -64,36 +64,38 @@ func TestWriterWaitsForNobody(t *testing.T) {
 func TestWriterLoses(t *testing.T) {
 	for name, c := range map[string]struct{ length, fit int }{"many": {1, maxWaiting}, "long": {maxWaitingSize / 4, 4}} {
 		t.Run(name, func(t *testing.T) {
-			w, to := held(t)
-			const more = 5
-			text := bytes.Repeat([]byte("x"), c.length)
-			for range c.fit + more {
-				w.Add(Entry{Dir: In, Text: text})
-			}
-			to.free <- struct{}{} // the first
-			to.free <- struct{}{} // there is room for one now
-			<-to.begun
-			<-to.begun
-			w.Add(Entry{Dir: In, Text: []byte("last")})
-			w.Add(Entry{Dir: In, Text: text})
-			w.Add(Entry{Dir: In, Text: text})
-			close(to.free)
-			if err := w.Close(); err != nil {
-				t.Error(err)
-			}
-			list := all(t, to.String())
-			n, lost := 0, 0
-			for _, text := range list {
-				var one int
-				if _, err := fmt.Sscanf(text, `note  "entries that are missing here: %d;`, &one); err == nil {
-					lost += one
-				} else {
-					n++
+			synctest.Test(t, func(t *testing.T) { // Close waits in its time
+				w, to := held(t)
+				const more = 5
+				text := bytes.Repeat([]byte("x"), c.length)
+				for range c.fit + more {
+					w.Add(Entry{Dir: In, Text: text})
 				}
-			}
-			if n+lost != 1+c.fit+more+3 || lost < more || !strings.Contains(list[1+c.fit], fmt.Sprintf("missing here: %d;", more)) || list[2+c.fit] != `in  "last"` {
-				t.Errorf("%d entries, %d lost", n, lost)
-			}
+				to.free <- struct{}{} // the first
+				to.free <- struct{}{} // there is room for one now
+				<-to.begun
+				<-to.begun
+				w.Add(Entry{Dir: In, Text: []byte("last")})
+				w.Add(Entry{Dir: In, Text: text})
+				w.Add(Entry{Dir: In, Text: text})
+				close(to.free)
+				if err := w.Close(); err != nil {
+					t.Error(err)
+				}
+				list := all(t, to.String())
+				n, lost := 0, 0
+				for _, text := range list {
+					var one int
+					if _, err := fmt.Sscanf(text, `note  "entries that are missing here: %d;`, &one); err == nil {
+						lost += one
+					} else {
+						n++
+					}
+				}
+				if n+lost != 1+c.fit+more+3 || lost < more || !strings.Contains(list[1+c.fit], fmt.Sprintf("missing here: %d;", more)) || list[2+c.fit] != `in  "last"` {
+					t.Errorf("%d entries, %d lost", n, lost)
+				}
+			})
 		})
 	}
 }

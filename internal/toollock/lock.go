@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/talaria-go/mcp/internal/files"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -120,7 +121,7 @@ type fileServer struct {
 
 // Read reads a file that Write has made.
 func Read(name string) (*Lock, error) {
-	text, err := files.Text(name, maxSize)
+	text, err := files.Read(name, maxSize)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +133,7 @@ func parse(name string, text []byte) (*Lock, error) {
 		file
 		Tools map[string]json.RawMessage `json:"tools"`
 	}
-	if err := json.Unmarshal(text, &f); err != nil {
+	if err := jsonx.Unmarshal(text, &f); err != nil {
 		return nil, fmt.Errorf("%s: it is no lock: %w", name, err)
 	}
 	switch {

@@ -298,6 +298,28 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
+// A lock that an editor or a formatter has rewritten is the same lock.
+func TestForms(t *testing.T) {
+	want := lockOf(t, protocol.Tool{Name: "a", InputSchema: json.RawMessage(`{"type":"object","maxProperties":10}`)})
+	const text = `{"lock":1,"server":{"name":"s"},"tools":{"a":{"name":"a","inputSchema":{"type":"object","maxProperties":10}}}}`
+	for name, form := range map[string][2]string{
+		"as it is":            {"", ""},
+		"a mark":              {"{", "\ufeff\r\n{"},
+		"N.0":                 {`"lock":1`, `"lock":1.0`},
+		"an exponent":         {`10`, `1e1`},
+		"N.0 in a definition": {`10`, `10.0`},
+		"null":                {`"server"`, `"instructions":null,"server"`},
+		"half a pair":         {`"server"`, `"note":"\ud83d","server"`},
+	} {
+		got, err := parse("x", []byte(strings.Replace(text, form[0], form[1], 1)))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if found := Compare(want, got); len(found) > 0 {
+			t.Errorf("%s: %v", name, found)
+		}
+	}
+}
+
 // Unions in unions cost no more than a limit.
 func TestManyForms(t *testing.T) {
 	grow := func(leaf string) string {

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/talaria-go/mcp/internal/files"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/schema"
 	"github.com/talaria-go/mcp/schema/raw"
 )
@@ -227,6 +228,7 @@ func (o *Object) read(text string) ([]assignment, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
+		value = string(jsonx.Document([]byte(value)))
 		if !json.Valid([]byte(value)) {
 			return nil, fmt.Errorf("%s: %s is not valid JSON; write %s=%s for text", name, shorten(value), name, shorten(value))
 		}
@@ -325,7 +327,7 @@ func wholeObject(text string) (object json.RawMessage, ok bool, err error) {
 		if err != nil {
 			return nil, true, err
 		}
-		text = string(data)
+		text = string(jsonx.Document(data))
 	case !strings.HasPrefix(strings.TrimSpace(text), "{"):
 		return nil, false, nil
 	}

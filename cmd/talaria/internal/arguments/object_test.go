@@ -53,6 +53,7 @@ func TestParse(t *testing.T) {
 		return path
 	}
 	text, whole := write("text", "from a file"), write("whole.json", `{"city": "Rome", "days": 2}`)
+	marked := write("marked.json", "\ufeff{\"city\": \"Rome\", \"days\": 2}")
 	o := object(t, sample)
 	for _, test := range []struct{ args, want string }{
 		{"", `{}`},
@@ -90,6 +91,8 @@ func TestParse(t *testing.T) {
 		{`points={"lat":1,"name":"x"}`, `{"points":[{"lat":1,"name":"x"}]}`},
 		{"days:=12|any:={\"x\": [1]}", `{"days":12,"any":{"x": [1]}}`},
 		{"any:=@" + whole, `{"any":{"city": "Rome", "days": 2}}`},
+		{"any:=@" + marked, `{"any":{"city": "Rome", "days": 2}}`},
+		{"@" + marked + "|exact=true", `{"city":"Rome","days":2,"exact":true}`},
 		{"@" + whole + "|exact=true", `{"city":"Rome","days":2,"exact":true}`},
 		{`{"city": "Bonn"}|days=1`, `{"city":"Bonn","days":1}`},
 	} {

@@ -39,7 +39,7 @@ type Result struct {
 // Pack builds the program and writes the bundle, whole or not at all; out "" means
 // the name of the bundle in the current directory.
 func Pack(ctx context.Context, s Source, out string) (*Result, error) {
-	text, err := files.Read(s.Manifest, maxManifest)
+	text, err := files.Text(s.Manifest, maxManifest)
 	if err != nil {
 		return nil, err
 	}

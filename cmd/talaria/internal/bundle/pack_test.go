@@ -53,6 +53,30 @@ func pack(t *testing.T, dir, out string, files ...string) (*Result, error) {
 	return Pack(t.Context(), Source{Manifest: filepath.Join(dir, ManifestName), Package: dir, Files: files, Target: Target{"linux", "amd64"}}, out)
 }
 
+// A manifest in which an editor or a formatter has left its forms makes the same bundle.
+func TestManifestForms(t *testing.T) {
+	needs.Program(t, "go")
+	dir := project(t)
+	want, err := pack(t, dir, filepath.Join(dir, "a.mcpb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, ManifestName), []byte("\ufeff\r\n"+valid), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := pack(t, dir, filepath.Join(dir, "b.mcpb")); err != nil || got.SHA256 != want.SHA256 {
+		t.Errorf("with a mark: %+v, %v", got, err)
+	}
+	for name, form := range map[string][2]string{
+		"half a pair": {`"Orders of the shop"`, `"Orders of the shop \ud83d"`},
+		"numbers":     {`"sensitive": true`, `"sensitive": true, "min": 1.0, "max": 1e1`},
+	} {
+		if _, err := Read([]byte(strings.Replace(valid, form[0], form[1], 1))); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // Two folders and two environments give the same bytes, in which there is what was
 // named and nothing of the machine.
 func TestPack(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/talaria-go/mcp/auth/oauth"
 	"github.com/talaria-go/mcp/internal/files"
+	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
 // Login is how somebody logged in to a server, so that later commands can do it
@@ -109,15 +110,15 @@ func audiences(assertion string) []string {
 	var claims struct {
 		Audience json.RawMessage `json:"aud"`
 	}
-	if err != nil || json.Unmarshal(text, &claims) != nil {
+	if err != nil || jsonx.Unmarshal(text, &claims) != nil {
 		return nil
 	}
 	var one string
-	if json.Unmarshal(claims.Audience, &one) == nil {
+	if jsonx.Unmarshal(claims.Audience, &one) == nil {
 		return []string{one}
 	}
 	var list []string
-	_ = json.Unmarshal(claims.Audience, &list) // what is neither names nobody
+	_ = jsonx.Unmarshal(claims.Audience, &list) // what is neither names nobody
 	return list
 }
 

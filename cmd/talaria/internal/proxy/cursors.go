@@ -3,6 +3,8 @@ package proxy
 import (
 	"encoding/json"
 	"strings"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
 // cursorMark begins every cursor of a modern server that a legacy client gets. The
@@ -18,7 +20,7 @@ type cursors struct {
 // in changes the cursor in params for the server behind.
 func (c cursors) in(params map[string]json.RawMessage) {
 	var cursor *string
-	switch err := json.Unmarshal(params["cursor"], &cursor); {
+	switch err := jsonx.Unmarshal(params["cursor"], &cursor); {
 	case err != nil: // it is absent, or the server behind rejects it
 	case cursor == nil:
 		delete(params, "cursor")
@@ -30,7 +32,7 @@ func (c cursors) in(params map[string]json.RawMessage) {
 // out changes nextCursor in a page for the client.
 func (c cursors) out(page map[string]json.RawMessage) {
 	var next *string
-	switch err := json.Unmarshal(page["nextCursor"], &next); {
+	switch err := jsonx.Unmarshal(page["nextCursor"], &next); {
 	case err != nil: // it is absent, or the client rejects it
 	case next == nil, *next == "" && !c.behind:
 		delete(page, "nextCursor")

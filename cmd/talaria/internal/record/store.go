@@ -136,11 +136,22 @@ func (s *Store) take(e recording.Entry) {
 	row.Name = m.Params.says(m.Method)
 	key := ""
 	if len(m.ID) > 0 {
-		row.Kind, key = "request", e.Conn+" "+string(e.Dir)+" "+string(m.ID)
+		row.Kind, key = "request", keyOf(e.Conn, e.Dir, m.ID)
 	} else if m.Method == protocol.MethodLog {
 		row.Kind, row.Level = "log", visible.Line(text(m.Params.Level), visible.Name)
 	}
 	s.add(row, key)
+}
+
+// keyOf returns the key of a request in Store.open. Ids of one value are one id, as 1 and
+// 1.0 are; what is no id is told by its text.
+func keyOf(conn string, dir recording.Dir, id json.RawMessage) string {
+	text := string(id)
+	var known protocol.ID
+	if known.UnmarshalJSON(id) == nil {
+		text = known.Canonical().String()
+	}
+	return conn + " " + string(dir) + " " + text
 }
 
 // setHTTP notes the status of HTTP that a message was answered with. s.mu is held.
@@ -159,7 +170,7 @@ func (s *Store) answered(e recording.Entry) string {
 	defer s.mu.Unlock()
 	var row *Row
 	if len(e.ID) > 0 {
-		row = s.open[e.Conn+" "+string(recording.Out)+" "+string(e.ID)]
+		row = s.open[keyOf(e.Conn, recording.Out, e.ID)]
 	} else {
 		for n := len(s.rows) - 1; n >= max(0, len(s.rows)-lookedAt) && row == nil; n-- {
 			if r := s.rows[n]; r.conn == e.Conn && r.From == "client" && r.Kind != "note" {
@@ -183,7 +194,7 @@ func (s *Store) answer(e recording.Entry, m envelope, alone *Row) {
 	if e.Dir == recording.In {
 		other = recording.Out
 	}
-	key := e.Conn + " " + string(other) + " " + string(m.ID)
+	key := keyOf(e.Conn, other, m.ID)
 	s.mu.Lock()
 	row := s.open[key]
 	if row == nil && e.Dir == recording.In && (len(m.ID) == 0 || string(m.ID) == "null") && len(m.Error) > 0 {

@@ -79,6 +79,31 @@ func TestStore(t *testing.T) {
 	}
 }
 
+// An answer is that of the request whose id has the same value and type.
+func TestAnswersByValue(t *testing.T) {
+	for _, tt := range []struct {
+		request, answer string
+		status          string
+	}{
+		{`1`, `1`, "ok"}, {`1`, `1.0`, "ok"}, {`1.0`, `1`, "ok"}, {`10`, `1e1`, "ok"}, {`0`, `-0`, "ok"}, {`9007199254740993`, `9007199254740993.0`, "ok"},
+		{`"a/b"`, `"a\/b"`, "ok"}, {`"\u0061"`, `"a"`, "ok"}, {`"1"`, `"1"`, "ok"}, {`1`, `"1"`, ""}, {`"1"`, `1`, ""}, {`1`, `1.5`, ""},
+		{`9007199254740993`, `9007199254740992`, ""}, {`{"a":1}`, `{"a":1}`, "ok"},
+	} {
+		for _, mark := range []string{"", "\ufeff"} {
+			s := filled(t,
+				recording.Entry{Dir: recording.Out, Conn: "1", Text: []byte(mark + `{"id":` + tt.request + `,"method":"ping","params":null}`)},
+				recording.Entry{Dir: recording.Note, Conn: "1", HTTP: 202, ID: []byte(tt.answer)},
+				recording.Entry{Dir: recording.In, Conn: "1", Text: []byte(mark + `{"id":` + tt.answer + `,"result":{"isError":null},"error":null}`)},
+			)
+			rows := s.Rows(Query{Limit: 9}).Rows
+			request := rows[len(rows)-1]
+			if request.Status != tt.status || (request.HTTP == 202) != (tt.status == "ok") {
+				t.Errorf("%s answered with %s: %+v", tt.request, tt.answer, rows)
+			}
+		}
+	}
+}
+
 // TestStoreBounds: the oldest are dropped, whole.
 func TestStoreBounds(t *testing.T) {
 	needs.NoRace(t, "one goroutine keeps 96 MiB")
