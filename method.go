@@ -25,10 +25,11 @@ import (
 // every revision; those that it has go on as they are. The func's first
 // parameter is that of a [Tool]. The params, without the members that are the
 // protocol's own, are decoded into In and checked by its tags, as the arguments
-// of a tool are, but strictly: the string "5" is no number. Params that do not
-// pass are the error -32602 with all problems. Out is a struct or a map, or a
-// pointer to one: its members are those of the result. struct{} returns
-// nothing. json.RawMessage, as In or Out, is the JSON object as it is.
+// of a tool are, but strictly: the string "5" is no number, and null is no
+// absent member. Params that do not pass are the error -32602 with all problems.
+// Out is a struct or a map, or a pointer to one: its members are those of the
+// result. struct{} returns nothing. json.RawMessage, as In or Out, is the JSON
+// object as it is.
 //
 // The handler can ask the client only in legacy revisions. Revision 2026-07-28
 // lets no other requests than tools/call, prompts/get and resources/read be

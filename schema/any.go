@@ -111,7 +111,7 @@ func readAnyArray(d *decoder) (any, bool) {
 // readOpaque reads a value whose form is known to encoding/json and to the
 // type's own schema only. The text is first checked against that schema
 // (n.verify), whose issues are more precise than an error of UnmarshalJSON, and
-// then decoded by encoding/json.
+// then decoded by jsonx.Unmarshal.
 //
 // For a result type that has MarshalJSON and no UnmarshalJSON the value is
 // checked but not decoded: results are written and never read back.
@@ -132,7 +132,7 @@ func readOpaque(d *decoder, n *node, p slot) bool {
 	if d.plan.opts.Output && !implements(n.typ, typeJSONUnmarshaler) && implements(n.typ, typeJSONMarshaler) {
 		return true
 	}
-	if err := json.Unmarshal(append([]byte(nil), raw...), p.value(n.typ).Addr().Interface()); err != nil {
+	if err := jsonx.Unmarshal(append([]byte(nil), raw...), p.value(n.typ).Addr().Interface()); err != nil {
 		d.misfit(n, wording.RuleCustom, "a value that "+n.typ.String()+" accepts", wording.Got(raw, true), err.Error())
 	}
 	return true

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/invopop/jsonschema"
 )
@@ -114,6 +115,33 @@ func TestDeclaredTypesReplace(t *testing.T) {
 		p, err := Compile(typ, &Options{Types: []TypeSchema{d}})
 		if err != nil || !strings.Contains(string(p.JSON()), "A decimal.") {
 			t.Errorf("%v: %v", d.typ, err)
+		}
+	}
+}
+
+// sized has a schema of its own and no UnmarshalJSON.
+type sized struct {
+	Size int       `json:"size"`
+	At   time.Time `json:"at"`
+}
+
+func (sized) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "object"}
+}
+
+// What a type's own schema lets pass is decoded in every form that peers write.
+func TestFormsOfOwnSchemas(t *testing.T) {
+	type holder struct {
+		S sized `json:"s"`
+	}
+	p, err := Compile(reflect.TypeFor[holder](), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{`{"size":10,"at":"2026-07-28T12:00:00Z"}`, `{"size":10.0,"at":"2026-07-28T12:00:00"}`, `{"size":1e1,"at":"2026-07-28 12:00:00Z"}`} {
+		var got holder
+		if err := p.Decode(t.Context(), []byte(`{"s":`+text+`}`), &got); err != nil || got.S.Size != 10 || got.S.At.Hour() != 12 {
+			t.Errorf("%s: %+v, %v", text, got, err)
 		}
 	}
 }

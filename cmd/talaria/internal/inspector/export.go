@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"github.com/talaria-go/mcp/cmd/talaria/internal/record"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -272,7 +273,7 @@ const maxWanted = 2 << 10
 // textOf is the text of a result that has no other content.
 func textOf(result string) (string, bool) {
 	var r struct{ Content []struct{ Type, Text string } }
-	if json.Unmarshal([]byte(result), &r) != nil || len(r.Content) == 0 {
+	if jsonx.Unmarshal([]byte(result), &r) != nil || len(r.Content) == 0 {
 		return "", false
 	}
 	text := ""

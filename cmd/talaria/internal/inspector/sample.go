@@ -7,6 +7,7 @@ import (
 	"net/url"
 
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -29,7 +30,7 @@ const sampleTemplate = `{
 // sampleRead reads an answer in the place of a model.
 func sampleRead(content string) (*client.SampleResult, error) {
 	r := &client.SampleResult{}
-	if err := json.Unmarshal([]byte(content), r); err != nil {
+	if err := jsonx.Unmarshal([]byte(content), r); err != nil {
 		return nil, fmt.Errorf("this is no answer to sampling/createMessage: %w", err)
 	}
 	return r, nil
