@@ -32,7 +32,7 @@ var importGraph = map[string][]string{
 	"internal/recording":        {"internal/jsonx"},
 	"internal/files":            {},
 	"internal/release":          {},
-	"internal/toollock":         {"internal/files", "internal/visible", "protocol"},
+	"internal/toollock":         {"internal/files", "internal/jsonx", "internal/visible", "protocol"},
 	"transport":                 {"internal/facts", "internal/jsonx", "internal/safely", "internal/visible"},
 	"transport/transporttest":   {"transport"},
 	"uritemplate":               {"internal/call"},
