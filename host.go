@@ -134,6 +134,16 @@ func (h *host) notify(n *notification) (sessions, dropped int) {
 	return sessions, dropped
 }
 
+// notification is newNotification for a call of the program, and notes a text that
+// clients may not take.
+func (h *host) notification(method string, params any) (notification, error) {
+	n, err := newNotification(method, params)
+	if len(n.text) > facts.MaxMessage {
+		h.connections.Upcalls().SentLong(method, "", len(n.text))
+	}
+	return n, err
+}
+
 // notifyAll is Server.NotifyAll for a notification that was checked.
 func (h *host) notifyAll(method string, n *notification) error {
 	list := h.subscriptions.lists[method] != nil

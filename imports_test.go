@@ -55,7 +55,7 @@ var importGraph = map[string][]string{
 	"internal/principal":  {},
 	"internal/assigns":    {},
 	"internal/upcall":     {"internal/wire", "internal/assigns", "protocol"},
-	"frame":               {"internal/jsonx", "internal/wire", "internal/call", "internal/principal", "internal/assigns", "internal/upcall", "protocol"},
+	"frame":               {"internal/jsonx", "internal/wire", "internal/call", "internal/principal", "internal/assigns", "internal/upcall", "internal/facts", "protocol"},
 	"internal/ask":        {"internal/jsonx", "internal/wire", "internal/call", "internal/upcall", "frame", "protocol", "schema"},
 	"internal/inflight":   {"internal/wire", "internal/jsonx", "protocol"},
 	"internal/share":      {},

@@ -705,7 +705,7 @@ func (s *Server) resourceUpdated(uri string, change *wire.Change) (dropped int) 
 // notifications/resources/updated if it has subscribed to the resource.
 // Progress belongs to a request: see Frame.Progress.
 func (s *Server) Notify(sessionID, method string, params any) error {
-	n, err := newNotification(method, params)
+	n, err := (*host)(s).notification(method, params)
 	if err != nil {
 		return err
 	}
@@ -732,7 +732,7 @@ func (s *Server) Notify(sessionID, method string, params any) error {
 // Other replicas send changes of lists and resources without further params, which is
 // an error, too.
 func (s *Server) NotifyAll(method string, params any) error {
-	n, err := newNotification(method, params)
+	n, err := (*host)(s).notification(method, params)
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ type testTransport struct {
 }
 
 func (t *testTransport) String() string            { return t.name }
-func (t *testTransport) transport() link.Transport { return connlink.New(t.dial) }
+func (t *testTransport) transport() link.Transport { return connlink.New("", t.dial) }
 
 // serving returns a Transport to the server; each connection is its own.
 func serving(t testing.TB, s *mcp.Server) *testTransport {

@@ -57,7 +57,7 @@ func giantStream(t *testing.T, giant [2]string) Transport {
 		}
 	}()
 	t.Cleanup(func() { <-done })
-	return Stream(r, w)
+	return Stream(r, w, nil)
 }
 
 // echoConn reads from a Stream and writes lines to a pipe.

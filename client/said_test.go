@@ -154,7 +154,7 @@ func replying(reply func([]byte) string) Transport {
 		}
 		out.Close()
 	}()
-	return Stream(fromServer, toServer)
+	return Stream(fromServer, toServer, nil)
 }
 
 func judgeError(t *testing.T, where string, err error) {

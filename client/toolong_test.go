@@ -60,7 +60,7 @@ func TestLongRequest(t *testing.T) {
 			"stream":    streamed(t, func(conn transport.Conn) { _ = s.ServeConn(t.Context(), conn) }), // its end is the client's doing
 			"HTTP":      HTTP(web.URL, nil),
 			"WebSocket": WebSocket("ws"+strings.TrimPrefix(sockets.URL, "http"), nil),
-			"TCP":       Dial("tcp", listener.Addr().String()),
+			"TCP":       Dial("tcp", listener.Addr().String(), nil),
 		} {
 			opts := only(rev)
 			opts.Timeout = time.Hour

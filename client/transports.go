@@ -108,7 +108,7 @@ func (t *CommandTransport) transport() link.Transport {
 	opts := transport.CommandOptions{
 		Env: append([]string(nil), t.Env...), Dir: t.Dir, Stderr: t.Stderr, Grace: t.Grace, MaxMessage: t.MaxMessage,
 	}
-	return connlink.New(func(context.Context) (transport.Conn, error) {
+	return connlink.New("CommandTransport.MaxMessage", func(context.Context) (transport.Conn, error) {
 		conn, err := transport.StartCommand(name, args, &opts)
 		if err != nil {
 			return nil, err
@@ -119,15 +119,20 @@ func (t *CommandTransport) transport() link.Transport {
 
 // Dial returns the transport to a server behind a socket that speaks as over
 // standard input and output, one message a line: network and address are those
-// of net.Dial, such as "tcp" or "unix".
-func Dial(network, address string) Transport {
-	return carrier{network + ":" + address, connlink.New(func(ctx context.Context) (transport.Conn, error) {
+// of net.Dial, such as "tcp" or "unix". opts may be nil.
+func Dial(network, address string, opts *transport.SocketOptions) Transport {
+	var own *transport.SocketOptions
+	if opts != nil {
+		copied := *opts
+		own = &copied
+	}
+	return carrier{network + ":" + address, connlink.New("transport.SocketOptions.MaxMessage", func(ctx context.Context) (transport.Conn, error) {
 		var d net.Dialer
 		conn, err := d.DialContext(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
-		return transport.NewSocket(conn, nil), nil
+		return transport.NewSocket(conn, own), nil
 	})}
 }
 
@@ -143,7 +148,7 @@ func Conn(dial func(ctx context.Context) (transport.Conn, error)) Transport {
 	if dial == nil {
 		return carrier{name, broken{errors.New("client.Conn needs a function that dials")}}
 	}
-	return carrier{name, connlink.New(func(ctx context.Context) (transport.Conn, error) {
+	return carrier{name, connlink.New("MaxMessage of the options of the transport.Conn", func(ctx context.Context) (transport.Conn, error) {
 		conn, err := dial(ctx)
 		if err == nil && conn == nil {
 			err = errors.New("the function given to client.Conn returned neither a connection nor an error")
@@ -191,8 +196,9 @@ func (l *local) Shutdown(ctx context.Context) error {
 }
 
 // Stream returns the transport over a pair of byte streams, one message a line.
-// The client closes them if they can be closed. There is no second connection.
-func Stream(r io.Reader, w io.Writer) Transport {
+// The client closes them if they can be closed. There is no second connection. opts may
+// be nil.
+func Stream(r io.Reader, w io.Writer, opts *transport.StreamOptions) Transport {
 	used := make(chan *onlyStream, 1)
 	used <- nil
 	return Conn(func(context.Context) (transport.Conn, error) {
@@ -201,7 +207,7 @@ func Stream(r io.Reader, w io.Writer) Transport {
 		if before != nil {
 			return nil, fmt.Errorf("a byte stream cannot be connected again; it ended with: %w", before.cause())
 		}
-		before = &onlyStream{Conn: transport.NewStream(r, w, nil)}
+		before = &onlyStream{Conn: transport.NewStream(r, w, opts)}
 		return before, nil
 	})
 }
@@ -216,7 +222,9 @@ type onlyStream struct {
 // Read implements transport.Conn.
 func (s *onlyStream) Read() ([]byte, error) {
 	message, err := s.Conn.Read()
-	if _, long := errors.AsType[*transport.TooLongError](err); err != nil && !long {
+	if long, ok := errors.AsType[*transport.TooLongError](err); ok {
+		long.Option = "transport.StreamOptions.MaxMessage"
+	} else if err != nil {
 		s.end.CompareAndSwap(nil, &err)
 	}
 	return message, err
@@ -351,7 +359,7 @@ func WebSocket(address string, opts *HTTPOptions) Transport {
 	if o.HeaderFunc != nil {
 		client.Transport = &headerTransport{to: client.Transport, change: o.HeaderFunc}
 	}
-	return carrier{publicName(address), connlink.New(func(ctx context.Context) (transport.Conn, error) {
+	return carrier{publicName(address), connlink.New(origin.LimitOption, func(ctx context.Context) (transport.Conn, error) {
 		conn, err := websocket.Dial(ctx, address, client, header.Clone(), &transport.SocketOptions{MaxMessage: o.MaxMessage})
 		if err != nil {
 			return nil, err

@@ -152,9 +152,11 @@ var carriers = map[string]func(t testing.TB) Transport{
 	"websocket": func(t testing.TB) Transport {
 		return WebSocket(handler(t, websocket.Handler(fixture(t, nil))), nil)
 	},
-	"tcp": func(t testing.TB) Transport { return Dial("tcp", accept(t, fixture(t, nil), "tcp", "127.0.0.1:0")) },
+	"tcp": func(t testing.TB) Transport {
+		return Dial("tcp", accept(t, fixture(t, nil), "tcp", "127.0.0.1:0"), nil)
+	},
 	"unix": func(t testing.TB) Transport {
-		return Dial("unix", accept(t, fixture(t, nil), "unix", filepath.Join(t.TempDir(), "s")))
+		return Dial("unix", accept(t, fixture(t, nil), "unix", filepath.Join(t.TempDir(), "s")), nil)
 	},
 	"stream": func(t testing.TB) Transport {
 		r, theirs := io.Pipe()
@@ -164,7 +166,7 @@ var carriers = map[string]func(t testing.TB) Transport{
 			_ = fixture(t, nil).ServeConn(context.Background(), transport.NewStream(ours, theirs, nil))
 		})
 		t.Cleanup(running.Wait)
-		return Stream(r, w)
+		return Stream(r, w, nil)
 	},
 }
 
@@ -287,9 +289,9 @@ func TestTransportsFail(t *testing.T) {
 		{SSE(gone, nil), []string{"404"}},
 		{WebSocket("ws://"+nobody, nil), []string{"connection refused"}},
 		{WebSocket("ws://"+closed, nil), []string{"404"}},
-		{Dial("tcp", nobody), []string{"connection refused"}},
+		{Dial("tcp", nobody, nil), []string{"connection refused"}},
 		{Conn(func(context.Context) (transport.Conn, error) { return nil, errors.New("no line") }), []string{"no line"}},
-		{Stream(strings.NewReader(""), io.Discard), []string{"EOF"}},
+		{Stream(strings.NewReader(""), io.Discard, nil), []string{"EOF"}},
 	}
 	for _, tt := range tests {
 		c, err := Connect(t.Context(), tt.transport, &Options{NoReconnect: true})
@@ -383,7 +385,7 @@ func TestTransportNames(t *testing.T) {
 		"https://example.com/a":      HTTP("https://me:secret@example.com/a", nil),
 		"https://example.com/sse":    SSE("https://example.com/sse", nil),
 		"wss://me:xxxxx@example.com": WebSocket("wss://me:secret@example.com", nil),
-		"tcp:localhost:1":            Dial("tcp", "localhost:1"),
+		"tcp:localhost:1":            Dial("tcp", "localhost:1", nil),
 	} {
 		if tr.String() != want {
 			t.Errorf("%q, want %q", tr, want)

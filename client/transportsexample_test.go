@@ -127,7 +127,7 @@ func ExampleDial() {
 		}
 		_ = greeter(nil).ServeConn(context.Background(), transport.NewSocket(conn, nil)) // until the client closes it
 	}()
-	greet(client.Dial("tcp", listener.Addr().String()))
+	greet(client.Dial("tcp", listener.Addr().String(), nil))
 	// Output: Hello, Ada!
 }
 
@@ -138,6 +138,6 @@ func ExampleStream() {
 	go func() {
 		_ = greeter(nil).ServeConn(context.Background(), transport.NewStream(in, out, nil)) // until the client closes toServer
 	}()
-	greet(client.Stream(fromServer, toServer))
+	greet(client.Stream(fromServer, toServer, nil))
 	// Output: Hello, Ada!
 }

@@ -62,7 +62,7 @@ func lines(t *testing.T, silent string, reads int) Transport {
 			}
 		}
 	}()
-	return Stream(struct{ io.Reader }{fromServer}, struct{ io.Writer }{toServer})
+	return Stream(struct{ io.Reader }{fromServer}, struct{ io.Writer }{toServer}, nil)
 }
 
 // web is the address of a server that never answers a method, and for "DELETE"
@@ -142,7 +142,7 @@ func TestWaits(t *testing.T) {
 		{"dial", func(*testing.T) Transport {
 			return Conn(func(ctx context.Context) (transport.Conn, error) { <-ctx.Done(); return nil, ctx.Err() })
 		}, brief(), true, ""},
-		{"socket", func(t *testing.T) Transport { return Dial("tcp", mute(t)) }, brief(), true, ""},
+		{"socket", func(t *testing.T) Transport { return Dial("tcp", mute(t), nil) }, brief(), true, ""},
 		{"websocket handshake", func(t *testing.T) Transport { return WebSocket("ws://"+mute(t), nil) }, brief(), true, ""},
 		{"sse headers", func(t *testing.T) Transport { return SSE("http://"+mute(t), nil) }, brief(), true, ""},
 		{"sse endpoint", func(t *testing.T) Transport { return SSE(web(t, "endpoint"), nil) }, brief(), true, ""},

@@ -186,7 +186,7 @@ func TestServeStream(t *testing.T) {
 	near, far := net.Pipe()
 	served := make(chan error, 1)
 	go func() { served <- serveStream(context.Background(), s, far) }()
-	c, err := client.Connect(t.Context(), client.Stream(near, near), nil)
+	c, err := client.Connect(t.Context(), client.Stream(near, near, nil), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -254,7 +254,7 @@ func TestPitfallStdout(t *testing.T) {
 			}))
 			served := make(chan error, 1)
 			go func() { served <- s.ServeConn(t.Context(), transport.NewStream(fromClient, toClient, nil)) }()
-			c, err := client.Connect(t.Context(), client.Stream(fromServer, toServer), &client.Options{Timeout: time.Minute})
+			c, err := client.Connect(t.Context(), client.Stream(fromServer, toServer, nil), &client.Options{Timeout: time.Minute})
 			if err != nil {
 				t.Fatal(err)
 			}

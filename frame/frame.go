@@ -44,6 +44,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/assigns"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/upcall"
@@ -486,14 +487,28 @@ func (f *Frame) Notify(method string, params any) error {
 	case f.note != nil:
 		return fmt.Errorf("mcp: notification %q: the request has become a task, which sends none", method)
 	}
-	return f.peer.Send(text)
+	return f.send(text)
+}
+
+// send sends a message, and notes one that is very long. f.peer is not nil.
+func (f *Frame) send(message []byte) error {
+	f.sending(len(message))
+	return f.peer.Send(message)
+}
+
+// sending notes that a message of size bytes is sent, if clients may not take it.
+func (f *Frame) sending(size int) {
+	if size > facts.MaxMessage && f.server != nil {
+		method, name := f.Labels()
+		f.server.SentLong(method, name, size)
+	}
 }
 
 // tell sends a message that a client may go without: that it takes no stream to
-// send it on is no error. s.mu is held, so that messages keep their order, and
-// s.peer is not nil.
-func (s *state) tell(message []byte) error {
-	err := s.peer.Send(message)
+// send it on is no error. f.mu is held, so that messages keep their order, and
+// f.peer is not nil.
+func (f *Frame) tell(message []byte) error {
+	err := f.send(message)
 	if errors.Is(err, wire.ErrNoStream) {
 		return nil
 	}
@@ -537,7 +552,7 @@ func (f *Frame) asker() upcall.Asker {
 	defer f.mu.Unlock()
 	if f.asking == nil && f.askers != nil && f.peer != nil {
 		f.asking = f.askers.Asker(upcall.Asking{Context: f.first.ctx, Method: f.request.Method, Params: &f.request.Params,
-			Revision: f.revision, Session: f.session, HTTP: f.transport.HTTP, Send: f.peer.Send})
+			Revision: f.revision, Session: f.session, HTTP: f.transport.HTTP, Send: f.send})
 	}
 	return f.asking
 }

@@ -55,6 +55,9 @@ func (internals) Meta(f *Frame) protocol.Meta { return f.request.Params.Meta }
 // Server returns who serves the request; nil if nobody is known.
 func (internals) Server(f *Frame) upcall.Server { return f.server }
 
+// Sending notes that an answer of size bytes is sent, if clients may not take it.
+func (internals) Sending(f *Frame, size int) { f.sending(size) }
+
 // Keyed returns the key by which the request has what the handler of f calls key.
 func (internals) Keyed(f *Frame, key string) string { return f.keyed(key) }
 

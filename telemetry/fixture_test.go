@@ -215,7 +215,7 @@ func socket(t *testing.T, s *mcp.Server, network, address string) client.Transpo
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ctx, listener) }()
 	t.Cleanup(func() { cancel(); <-served })
-	return client.Dial(network, listener.Addr().String())
+	return client.Dial(network, listener.Addr().String(), nil)
 }
 
 // connect connects a client, in one revision.

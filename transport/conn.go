@@ -66,7 +66,7 @@ var ErrPeerGone = fmt.Errorf("transport: the peer has closed the connection: %w"
 type TooLongError struct {
 	Limit int   // bytes
 	Size  int64 // of what was written, in bytes; 0 means unknown
-	// Option is the name of the option that sets the limit, for the error; "" means none.
+	// Option is the name of the option that raises the limit, for the error; "" means none.
 	Option string
 
 	outline jsonx.Outline
@@ -93,14 +93,14 @@ func (e *TooLongError) Message() (text []byte, whole bool) {
 	return e.outline.Text()
 }
 
-// Error returns the limit, what sets it, and the size of the message.
+// Error returns the limit, what raises it, and the size of the message.
 func (e *TooLongError) Error() string {
 	text := "message is longer than the limit of " + strconv.Itoa(e.Limit) + " bytes"
 	if e.Size > 0 {
 		text = "message of " + strconv.FormatInt(e.Size, 10) + " bytes is longer than the limit of " + strconv.Itoa(e.Limit) + " bytes"
 	}
 	if e.Option != "" {
-		text += " (" + e.Option + ")"
+		text += " (" + e.Option + " raises it)"
 	}
 	return text
 }

@@ -40,7 +40,7 @@ type Server struct {
 
 // Transport returns the transport to the server; its Err, if it has one. Of a
 // server over HTTP, SSE or WebSocket, opts are the options, over which the
-// headers of the file go; it may be nil.
+// headers of the file go; it may be nil. MaxMessage is for commands, too.
 func (s Server) Transport(opts *client.HTTPOptions) (client.Transport, error) {
 	if s.Err != nil {
 		return nil, s.Err
@@ -48,6 +48,9 @@ func (s Server) Transport(opts *client.HTTPOptions) (client.Transport, error) {
 	if s.Type == "stdio" {
 		t := client.Command(s.Command, s.Args...)
 		t.Dir = s.Dir
+		if opts != nil {
+			t.MaxMessage = opts.MaxMessage
+		}
 		for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 			t.Env = append(t.Env, name+"="+s.Env[name])
 		}

@@ -17,12 +17,14 @@ import (
 	"github.com/talaria-go/mcp/client/config"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/login"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/shellwords"
+	"github.com/talaria-go/mcp/transport"
 )
 
 // dialer makes transports to servers, as its flags say.
 type dialer struct {
 	header, headerEnv, env []string
 	cwd, config            string
+	maxMessage             int                                // bytes
 	input                  func(config.Input) (string, error) // for what a configuration file asks; nil takes defaults
 	verbose                int
 	access
@@ -35,10 +37,11 @@ func (d *dialer) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&d.env, "env", nil, "set an environment variable of the command, `NAME=value`; NAME alone passes it on")
 	flags.StringVar(&d.cwd, "cwd", "", "start the command in this `directory`")
 	flags.StringVar(&d.config, "config", "", "take the server of that name from this `file` of a desktop client")
+	flags.IntVar(&d.maxMessage, "max-message", maxMessage, "longest message of the server, in `bytes`")
 	flags.CountVarP(&d.verbose, "verbose", "v", "show warnings; -vv information, -vvv everything")
 }
 
-// maxMessage is how long a message may be, in bytes; images are large.
+// maxMessage is the default of --max-message, in bytes; images are large.
 const maxMessage = 64 << 20
 
 // kind says how to reach a server; "" finds out from the target.
@@ -54,6 +57,9 @@ const (
 
 // transport makes the transport to a target: a URL, or a command as words.
 func (d *dialer) transport(k kind, target []string, stderr io.Writer) (client.Transport, error) {
+	if d.maxMessage <= 0 {
+		return nil, usage("--max-message %d: must be greater than 0", d.maxMessage)
+	}
 	if d.config != "" {
 		return d.configured(target, stderr)
 	}
@@ -65,7 +71,7 @@ func (d *dialer) transport(k kind, target []string, stderr io.Writer) (client.Tr
 		return nil, usage("--env and --cwd are for commands, and %s is a URL", login.Shown(text))
 	}
 	if address, ok := strings.CutPrefix(text, "unix:"); ok {
-		return client.Dial("unix", strings.TrimPrefix(address, "//")), nil
+		return client.Dial("unix", strings.TrimPrefix(address, "//"), &transport.SocketOptions{MaxMessage: d.maxMessage}), nil
 	}
 	rest, isSSE := strings.CutPrefix(text, "sse+")
 	u, err := url.Parse(rest)
@@ -73,7 +79,7 @@ func (d *dialer) transport(k kind, target []string, stderr io.Writer) (client.Tr
 		return nil, usage("%q is no URL", login.Shown(text)).with("write a URL such as http://127.0.0.1:8080/mcp")
 	}
 	if u.Scheme == "tcp" {
-		return client.Dial("tcp", u.Host), nil
+		return client.Dial("tcp", u.Host, &transport.SocketOptions{MaxMessage: d.maxMessage}), nil
 	}
 	o, err := d.httpOptions(rest)
 	if err != nil {
@@ -107,7 +113,7 @@ func (d *dialer) httpOptions(address string) (*client.HTTPOptions, error) {
 		}
 		headers[name] = value
 	}
-	o := &client.HTTPOptions{Header: http.Header{}, MaxMessage: maxMessage}
+	o := &client.HTTPOptions{Header: http.Header{}, MaxMessage: d.maxMessage}
 	for name, value := range headers {
 		o.Header.Set(name, value)
 	}
@@ -154,7 +160,7 @@ func (d *dialer) process(target []string, stderr io.Writer) (client.Transport, e
 	}
 	t.Dir = d.cwd
 	t.Grace = 2 * time.Second // scripts wait for it
-	t.MaxMessage = maxMessage
+	t.MaxMessage = d.maxMessage
 	if d.verbose > 0 {
 		t.Stderr = stderr
 	}

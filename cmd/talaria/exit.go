@@ -9,6 +9,7 @@ import (
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport"
 )
 
 // The exit codes.
@@ -67,6 +68,9 @@ func explain(err error) (code int, text, hint string) {
 	}
 	if f.err != nil {
 		text = lines(reason(err).Error())
+	}
+	if long, ok := errors.AsType[*transport.TooLongError](err); ok && long.Option != "" {
+		text = strings.ReplaceAll(text, long.Option, "--max-message")
 	}
 	return f.code, text, f.hint
 }

@@ -189,3 +189,52 @@ func TestReadMissing(t *testing.T) {
 		}
 	}
 }
+
+// TestMaxMessage checks that an answer over the limit names the flag that raises it, over
+// every transport, and that the flag does.
+func TestMaxMessage(t *testing.T) {
+	t.Parallel()
+	s := mcp.NewServer(mcp.Info{Name: "s", Version: "1"}, &mcp.Options{HTTP: mcp.HTTPOptions{SSE: true}})
+	s.MustAdd(mcp.Tool("long", func(*mcp.Frame, struct{}) (string, error) { return strings.Repeat("x", 100_000), nil }))
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", s.Handler())
+	mux.Handle("/ws", websocket.Handler(s))
+	web := httptest.NewServer(mux)
+	defer web.Close()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan struct{})
+	ctx, stop := context.WithCancel(t.Context())
+	go func() {
+		defer close(served)
+		_ = s.Serve(ctx, listener) // it ends with the test
+	}()
+	defer func() { stop(); <-served }()
+	file := filepath.Join(t.TempDir(), "mcp.json")
+	if err := os.WriteFile(file, []byte(`{"mcpServers": {"web": {"url": "`+web.URL+`/mcp"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, rev := range []string{"2024-11-05", "2025-11-25", "2026-07-28"} {
+		for _, target := range [][]string{
+			{web.URL + "/mcp"}, {"sse+" + web.URL + "/mcp"}, {strings.Replace(web.URL, "http", "ws", 1) + "/ws"},
+			{"tcp://" + listener.Addr().String()}, {"web", "--config", file},
+		} {
+			if strings.HasPrefix(target[0], "sse") && rev != "2024-11-05" {
+				continue
+			}
+			args := append([]string{"call", target[0], "long", "--revision", rev}, target[1:]...)
+			got := talaria(t, "", append(args, "--max-message", "50000")...)
+			if got.code != exitProtocol || !strings.Contains(got.stderr, "longer than the limit of 50000 bytes (--max-message raises it)") {
+				t.Errorf("%q: got %d %s", args, got.code, got.stderr)
+			}
+			if got = talaria(t, "", append(args, "--max-message", "1000000")...); got.code != exitOK || !strings.Contains(got.stdout, "xxx") {
+				t.Errorf("%q: got %d %s", args, got.code, got.stderr)
+			}
+		}
+	}
+	if got := talaria(t, "", "ping", web.URL, "--max-message", "0"); got.code != exitUsage || !strings.Contains(got.stderr, "--max-message 0: must be greater than 0") {
+		t.Errorf("got %+v", got)
+	}
+}

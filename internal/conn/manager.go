@@ -137,6 +137,7 @@ type Manager struct {
 	Config
 	shares  *share.Shares
 	seldom  safely.Seldom // lines of the log that clients can cause
+	long    sync.Map      // what SentLong has logged
 	waiting atomic.Int64  // bytes of what waits in the queues of connections
 
 	streamSet streamSet

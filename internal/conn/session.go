@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/talaria-go/mcp/internal/facts"
+	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
@@ -25,6 +27,16 @@ type server Manager
 // Knows implements upcall.Server.
 func (e *server) Knows(method, name string) (knowsMethod, knowsName bool) {
 	return e.Host.Dispatcher().Knows(method), e.Host.Names(method, name)
+}
+
+// SentLong implements upcall.Server. It logs each method and name once, of which there
+// are as many as Frame.Labels has.
+func (e *server) SentLong(method, name string, size int) {
+	if _, known := e.long.LoadOrStore(method+" "+name, true); known {
+		return
+	}
+	safely.Log(e.Logger.Warn().Str("method", method).Str("name", name).Int("bytes", size),
+		fmt.Sprintf("a message is longer than the %d bytes that clients take by default: send less, such as a page or a link to a resource, or raise the limit of the client", facts.MaxMessage))
 }
 
 // EndSession implements upcall.Server. A nil reason is upcall.ErrSessionClosed.

@@ -227,6 +227,7 @@ func (d *Dispatcher) Serve(f *frame.Frame, dst []byte) (response []byte, fault *
 	defer d.serving.Add(-1)
 	if len(d.config.Observers) == 0 {
 		response, fault, _, _ = d.answer(f, dst)
+		frame.Internal(call.Private{}).Sending(f, len(response)-len(dst))
 		return response, fault
 	}
 	w := d.watch(f)
@@ -239,6 +240,7 @@ func (d *Dispatcher) Serve(f *frame.Frame, dst []byte) (response []byte, fault *
 		response, fault, result, err = d.answer(w.f, dst)
 	}
 	w.decide(result, fault, err)
+	frame.Internal(call.Private{}).Sending(w.f, len(response)-len(dst))
 	return response, fault
 }
 

@@ -128,13 +128,16 @@ var (
 // ErrTooManySessions is the error of opening a session beyond the maximum.
 var ErrTooManySessions = errors.New("session: too many sessions")
 
-// Server is where Frame.EndSession and Frame.Labels lead.
+// Server is where Frame.EndSession, Frame.Labels and what a Frame sends lead.
 type Server interface {
 	EndSession(s Session, reason error) error
 	// Knows reports whether there is such a method, and whether name is that of
 	// something registered that the method names, and one of the first so many that
 	// were asked for.
 	Knows(method, name string) (knowsMethod, knowsName bool)
+	// SentLong notes that a message to a client is longer than what clients take by
+	// default. method and name are those of Frame.Labels.
+	SentLong(method, name string, size int)
 }
 
 // Sink is a connection that takes events. After an error it is of no further

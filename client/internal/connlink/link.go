@@ -34,13 +34,14 @@ const (
 
 // Transport opens connections with a function.
 type Transport struct {
-	dial func(ctx context.Context) (transport.Conn, error)
+	dial   func(ctx context.Context) (transport.Conn, error)
+	option string
 }
 
 // New returns a Transport. dial makes a connection; its ctx bounds the making
-// only.
-func New(dial func(ctx context.Context) (transport.Conn, error)) *Transport {
-	return &Transport{dial}
+// only. option is the name of what raises the limit of its messages, for errors.
+func New(option string, dial func(ctx context.Context) (transport.Conn, error)) *Transport {
+	return &Transport{dial, option}
 }
 
 // Open implements link.Transport.
@@ -50,7 +51,7 @@ func (t *Transport) Open(ctx context.Context, to link.Receiver) (link.Link, erro
 	if err := safely.Known(safely.Try(func() (err error) { conn, err = t.dial(ctx); return err })); err != nil {
 		return nil, err
 	}
-	l := &Link{conn: conn, to: to, closing: make(chan struct{}), ended: make(chan struct{})}
+	l := &Link{conn: conn, option: t.option, to: to, closing: make(chan struct{}), ended: make(chan struct{})}
 	l.goroutines.Go(func() {
 		safely.Do(l.read, func(f *safely.Failure) {
 			if !l.isClosed() {
@@ -65,6 +66,7 @@ func (t *Transport) Open(ctx context.Context, to link.Receiver) (link.Link, erro
 // read after ended is closed.
 type Link struct {
 	conn       transport.Conn
+	option     string // Transport.option
 	to         link.Receiver
 	goroutines sync.WaitGroup
 
@@ -91,6 +93,9 @@ func (l *Link) read() {
 			continue
 		}
 		if long, ok := errors.AsType[*transport.TooLongError](err); ok {
+			if long.Option == "" {
+				long.Option = l.option
+			}
 			link.TooLong(l.to, long)
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/client/internal/origin"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -18,6 +19,7 @@ const maxKept = 64 << 10
 
 // tooLong returns the error for an answer beyond the limit.
 func tooLong(long *transport.TooLongError) error {
+	long.Option = origin.LimitOption
 	return fmt.Errorf("the server's answer was not taken: %w", long)
 }
 

@@ -68,9 +68,10 @@ func (s *stream) read(res *http.Response) error {
 	for {
 		event, err := r.Next()
 		if long, ok := errors.AsType[*transport.TooLongError](err); ok {
+			failure := tooLong(long)
 			text, _ := long.Message()
 			if m, _ := protocol.Decode(text); s.want != nil && m.Method == "" { // an answer, as far as is known
-				return tooLong(long)
+				return failure
 			}
 			link.TooLong(s.l.to, long)
 			continue

@@ -105,6 +105,9 @@ func newTransport() *http.Transport {
 	}
 }
 
+// LimitOption is the name of the option that raises MaxMessage, for errors.
+const LimitOption = "HTTPOptions.MaxMessage"
+
 // MaxMessage returns the greatest length of a message, in bytes.
 func (s *Server) MaxMessage() int { return s.maxMessage }
 

@@ -180,6 +180,7 @@ func (l *Link) take(c *connection) (heard bool, err error) {
 		event, err := c.events.Next()
 		switch long, ok := errors.AsType[*transport.TooLongError](err); {
 		case ok:
+			long.Option = origin.LimitOption
 			link.TooLong(l.to, long)
 			continue
 		case errors.Is(err, io.EOF):
