@@ -164,10 +164,11 @@ var importGraph = map[string][]string{
 	"cmd/talaria/internal/shell": {"internal/wire", "internal/tasks", "client", "cmd/talaria/internal/subscriptions", "protocol", "cmd/talaria/internal/arguments", "cmd/talaria/internal/console", "cmd/talaria/internal/terminal",
 		"cmd/talaria/internal/editor", "cmd/talaria/internal/form", "cmd/talaria/internal/render", "cmd/talaria/internal/shellwords"},
 	"cmd/talaria/internal/proxy": {"internal/jsonx", "internal/wire", "", "cmd/talaria/internal/subscriptions", "internal/visible", "client", "protocol", "transport"},
+	"cmd/talaria/internal/dev":   {"internal/pause"},
 	"cmd/talaria/internal/login": {"internal/jsonx", "internal/files", "auth/oauth", "cmd/talaria/internal/shellwords", "protocol"},
 	"cmd/talaria": {"internal/hostrules", "internal/files", "internal/toollock", "internal/recording", "cmd/talaria/internal/statedir", "cmd/talaria/internal/record", "cmd/talaria/internal/browser", "cmd/talaria/internal/inspector", "client/skills", "internal/wire", "auth/oauth", "internal/visible", "client", "client/config", "protocol", "transport", "cmd/talaria/internal/login", "cmd/talaria/internal/shellwords", "cmd/talaria/internal/console", "cmd/talaria/internal/hosts",
 		"cmd/talaria/internal/scaffold", "cmd/talaria/internal/arguments", "cmd/talaria/internal/form", "cmd/talaria/internal/editor",
-		"cmd/talaria/internal/render", "cmd/talaria/internal/terminal", "cmd/talaria/internal/shell", "cmd/talaria/internal/proxy", "cmd/talaria/internal/bundle"},
+		"cmd/talaria/internal/render", "cmd/talaria/internal/terminal", "cmd/talaria/internal/shell", "cmd/talaria/internal/proxy", "cmd/talaria/internal/bundle", "cmd/talaria/internal/dev"},
 }
 
 // thirdParty says which packages may import which modules of others.

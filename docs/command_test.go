@@ -38,12 +38,16 @@ var exempt = map[string]string{
 	"talaria http http://127.0.0.1:8080/mcp":                          "a terminal; tests of cmd/talaria try it",
 	"talaria serve-proxy --http 127.0.0.1:8080 -- ./workbench -stdio": "it runs until it is stopped; tests of cmd/talaria try it",
 	"talaria serve-proxy --stdio http://127.0.0.1:8080/mcp":           "it runs until it is stopped; tests of cmd/talaria try it",
-	`talaria inspect "./workbench -stdio" -b`:                         "it runs until it is stopped; tests of cmd/talaria try it",
-	"talaria inspect http://127.0.0.1:8080/mcp -b --no-open":          "it runs until it is stopped; tests of cmd/talaria try it",
-	"talaria inspect -b --config .mcp.json":                           "it runs until it is stopped; tests of cmd/talaria try it",
-	"talaria inspect notes -b --config .mcp.json":                     "it runs until it is stopped; tests of cmd/talaria try it",
-	"talaria inspect -b --file calls.jsonl":                           "it runs until it is stopped; tests of its inspector try it",
-	"talaria tap --http 127.0.0.1:8090 http://127.0.0.1:8080/mcp":     "it runs until it is stopped; tests of cmd/talaria try it",
+	"talaria dev .":                         "it runs until it is stopped; tests of cmd/talaria try it",
+	"talaria dev ./cmd/weather -- -verbose": "it runs until it is stopped; tests of cmd/talaria try it",
+	"talaria dev --http 127.0.0.1:8080 .":   "it runs until it is stopped; tests of cmd/talaria try it",
+	"talaria install --host claude-desktop --name weather -- talaria dev ~/src/weather": "the configuration of whoever runs the test",
+	`talaria inspect "./workbench -stdio" -b`:                                           "it runs until it is stopped; tests of cmd/talaria try it",
+	"talaria inspect http://127.0.0.1:8080/mcp -b --no-open":                            "it runs until it is stopped; tests of cmd/talaria try it",
+	"talaria inspect -b --config .mcp.json":                                             "it runs until it is stopped; tests of cmd/talaria try it",
+	"talaria inspect notes -b --config .mcp.json":                                       "it runs until it is stopped; tests of cmd/talaria try it",
+	"talaria inspect -b --file calls.jsonl":                                             "it runs until it is stopped; tests of its inspector try it",
+	"talaria tap --http 127.0.0.1:8090 http://127.0.0.1:8080/mcp":                       "it runs until it is stopped; tests of cmd/talaria try it",
 }
 
 // printed is what commands print, among other things; those that are not here

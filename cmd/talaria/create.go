@@ -60,7 +60,7 @@ func (n *newCommand) run(ctx context.Context, module string) error {
 		n.console.Printf("%s %s", n.console.Paint(console.Good, "wrote"), filepath.Join(n.dir, name))
 	}
 	tidied := n.noTidy || n.tidy(ctx)
-	n.console.Printf("\nNext:\n  cd %s\n  go test ./...\n  talaria stdio go run .", n.dir)
+	n.console.Printf("\nNext:\n  cd %s\n  go test ./...\n  talaria stdio go run .\n  talaria dev .    # in the configuration of a host: builds and serves while you work", n.dir)
 	if !tidied {
 		return &failure{code: exitTool} // which was said, and scripts see
 	}

@@ -158,15 +158,26 @@ func (p *proxyCommand) serve(ctx context.Context, offered *proxy.Proxy) error {
 	if err != nil {
 		return usage("--http: %w", err)
 	}
+	if !onlyHere(listener) {
+		p.console.Warnf("others can reach %s, and there is no authentication", listener.Addr())
+	}
+	return serveProxy(ctx, p.console, listener, p.path, offered)
+}
+
+// onlyHere reports whether only this machine can reach the listener.
+func onlyHere(listener net.Listener) bool {
+	host, _, err := net.SplitHostPort(listener.Addr().String())
+	return err == nil && net.ParseIP(host).IsLoopback()
+}
+
+// serveProxy serves a proxy at a listener until ctx ends.
+func serveProxy(ctx context.Context, c *console.Console, listener net.Listener, path string, offered *proxy.Proxy) error {
 	mux := http.NewServeMux()
-	mux.Handle(p.path, offered.Server().Handler())
+	mux.Handle(path, offered.Server().Handler())
 	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }()
-	p.console.Notef("serving http://%s%s; Ctrl-C stops", listener.Addr(), p.path)
-	if host, _, err := net.SplitHostPort(listener.Addr().String()); err == nil && !net.ParseIP(host).IsLoopback() {
-		p.console.Warnf("others can reach %s, and there is no authentication", listener.Addr())
-	}
+	c.Notef("serving http://%s%s; Ctrl-C stops", listener.Addr(), path)
 	select {
 	case err := <-served:
 		return err
@@ -174,7 +185,7 @@ func (p *proxyCommand) serve(ctx context.Context, offered *proxy.Proxy) error {
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	err = errors.Join(offered.Server().Shutdown(last), web.Shutdown(last))
+	err := errors.Join(offered.Server().Shutdown(last), web.Shutdown(last))
 	if served := <-served; !errors.Is(served, http.ErrServerClosed) {
 		err = errors.Join(err, served)
 	}

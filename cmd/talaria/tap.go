@@ -115,7 +115,7 @@ func (t *tapCommand) serve(ctx context.Context, w *recording.Writer, to *url.URL
 	if err != nil {
 		return usage("--http: %w", err)
 	}
-	if host, _, err := net.SplitHostPort(listener.Addr().String()); err != nil || !net.ParseIP(host).IsLoopback() {
+	if !onlyHere(listener) {
 		return errors.Join(usage("--http %s: others could reach it; take 127.0.0.1", t.http), listener.Close())
 	}
 	at := listener.Addr().String()

@@ -3,6 +3,8 @@ package proxy
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/talaria-go/mcp"
@@ -29,11 +31,11 @@ type opening struct {
 	err     error
 }
 
-// of returns the connection that a request goes to.
+// of returns what a request goes to.
 func (b *backends) of(f *mcp.Frame) (*backend, error) {
 	session := f.SessionID()
 	if b.one || session == "" {
-		return b.shared, b.shared.ready(f)
+		return b.shared, nil
 	}
 	for {
 		b.mu.Lock()
@@ -55,7 +57,7 @@ func (b *backends) of(f *mcp.Frame) (*backend, error) {
 		}
 		switch {
 		case o.err == nil:
-			return o.backend, o.backend.ready(f)
+			return o.backend, nil
 		case !errors.Is(o.err, context.Canceled) || f.Err() != nil:
 			return nil, o.err
 		}
@@ -91,6 +93,27 @@ func (b *backends) open(f *mcp.Frame, session string, o *opening) (*backend, err
 	}
 	o.err = err
 	return nil, err
+}
+
+// opened calls do with the backend of each session, several at a time, and waits for
+// those that are being opened.
+func (b *backends) opened(ctx context.Context, do func(*backend)) {
+	b.mu.Lock()
+	list := slices.Collect(maps.Values(b.sessions))
+	b.mu.Unlock()
+	var doing sync.WaitGroup
+	for _, o := range list {
+		doing.Go(func() {
+			select {
+			case <-o.done:
+				if o.err == nil {
+					do(o.backend)
+				}
+			case <-ctx.Done():
+			}
+		})
+	}
+	doing.Wait()
 }
 
 // leave ends the connection of a session.

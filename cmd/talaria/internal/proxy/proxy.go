@@ -29,14 +29,17 @@ import (
 	"github.com/talaria-go/mcp/transport"
 )
 
+// Connect makes a connection to the server behind.
+type Connect func(ctx context.Context, o *client.Options) (*client.Client, error)
+
 // Options shape a Proxy.
 type Options struct {
-	// Connect makes a connection to the server behind. It is called once, and
-	// over HTTP again for each session: what a session does is its own. The
-	// options have a Timeout, of the handshake and of what the proxy itself asks
-	// for, which Connect may change; what is passed on has none. A connection
-	// that is lost is tried again for as long as the proxy lives.
-	Connect func(ctx context.Context, o *client.Options) (*client.Client, error)
+	// Connect is called once, and over HTTP again for each session: what a session
+	// does is its own. The options have a Timeout, of the handshake and of what the
+	// proxy itself asks for, which Connect may change; what is passed on has none. A
+	// connection that is lost is tried again for as long as the proxy lives, unless
+	// Connect changes that, too. Swap replaces Connect.
+	Connect Connect
 	// One says that there is one client alone, as over standard input and
 	// output. It can be asked, and all that it does shares a connection.
 	One bool
@@ -50,6 +53,9 @@ type Options struct {
 	// 0 means 32.
 	Sessions, Calls int
 	Idle            time.Duration
+	// Logs declares that there are log messages, whatever the server behind says. Log
+	// sends some.
+	Logs bool
 	// Logger takes what the proxy has to say; nil is nothing.
 	Logger *zerolog.Logger
 }
@@ -64,6 +70,8 @@ const (
 // Proxy is a server in front of another. Close ends it.
 type Proxy struct {
 	opts     Options
+	way      atomic.Pointer[Connect]
+	has      protocol.ServerCapabilities // what there is something of; see pretend
 	server   atomic.Pointer[mcp.Server]
 	asker    asker // of the one client
 	backends backends
@@ -76,12 +84,14 @@ func New(ctx context.Context, opts Options) (*Proxy, error) {
 		opts.Logger = &none
 	}
 	p := &Proxy{opts: opts}
+	p.way.Store(&opts.Connect)
 	shared, err := p.connect(ctx, "")
 	if err != nil {
 		return nil, err
 	}
 	p.backends = backends{connect: p.connect, one: opts.One, shared: shared, sessions: map[string]*opening{}}
-	info := shared.Server().Info
+	hello, _ := shared.server()
+	info := hello.Info
 	if info.Name == "" {
 		info.Name = "proxy"
 	}
@@ -89,8 +99,13 @@ func New(ctx context.Context, opts Options) (*Proxy, error) {
 		info.Version = "unknown"
 	}
 	server := mcp.NewServer(info, &mcp.Options{
-		Instructions: shared.Server().Instructions,
-		Discover:     func(_ *mcp.Frame, d *mcp.Discovery) { d.Capabilities = shared.capabilities() },
+		Discover: func(_ *mcp.Frame, d *mcp.Discovery) {
+			now, offers := shared.server()
+			if offers.Logging == nil && opts.Logs {
+				offers.Logging = &struct{}{}
+			}
+			d.Info, d.Instructions, d.Capabilities = now.Info, now.Instructions, offers
+		},
 		Limits:       mcp.Limits{Sessions: cmp.Or(opts.Sessions, DefaultSessions), Concurrent: cmp.Or(opts.Calls, DefaultCalls)},
 		Timeouts:     mcp.Timeouts{Session: cmp.Or(opts.Idle, DefaultIdle)},
 		Logger:       opts.Logger,
@@ -98,18 +113,97 @@ func New(ctx context.Context, opts Options) (*Proxy, error) {
 	})
 	server.Use(p.forward)
 	p.server.Store(server) // the server behind may tell of something already
-	return p, server.Add(pretended(shared.capabilities())...)
+	return p, p.pretend()
 }
 
-// connect makes the connection of a session, which comes back however long the
-// server behind is away.
+// pretend adds something of each kind that the server behind has, so that the proxy's own
+// server declares it and takes subscriptions. No client sees it: lists and calls are passed
+// on.
+func (p *Proxy) pretend() error {
+	type none struct{}
+	stands := mcp.Doc("It stands for what the server behind has.")
+	_, have := p.backends.shared.server()
+	var list []mcp.Component
+	if have.Tools != nil && p.has.Tools == nil {
+		list = append(list, mcp.Tool("none", func(*mcp.Frame, none) (string, error) { return "", mcp.ErrNotFound }, stands))
+		p.has.Tools = have.Tools
+	}
+	if have.Prompts != nil && p.has.Prompts == nil {
+		list = append(list, mcp.Prompt("none", func(*mcp.Frame, none) (string, error) { return "", mcp.ErrNotFound }, stands))
+		p.has.Prompts = have.Prompts
+	}
+	if have.Resources != nil && p.has.Resources == nil {
+		list = append(list, mcp.Resource("proxy:none", func(*mcp.Frame) (string, error) { return "", mcp.ErrNotFound }, stands))
+		p.has.Resources = have.Resources
+	}
+	return p.Server().Add(list...)
+}
+
+// Swap replaces the server behind: it connects by way, and later connections are made so,
+// too. Requests in progress have Grace to end; all others go to the new server, and each
+// session keeps its log level and its subscriptions. Clients are notified that the lists
+// have changed. Nothing changes if the new server cannot be reached or does not list its
+// tools. One Swap runs at a time.
+func (p *Proxy) Swap(ctx context.Context, way Connect) error {
+	next, err := p.open(ctx, "", way)
+	if err != nil {
+		return err
+	}
+	if err := listed(ctx, next.Client); err != nil {
+		return errors.Join(err, next.Close())
+	}
+	p.way.Store(&way)
+	p.backends.shared.replace(ctx, next, p.warn)
+	p.backends.opened(ctx, func(b *backend) {
+		if c, err := p.open(ctx, b.session, way); err != nil {
+			p.warn(err, "connecting a session to the new server")
+		} else {
+			b.replace(ctx, c, p.warn)
+		}
+	})
+	err = p.pretend()
+	p.again("")
+	return err
+}
+
+// listed reports what is wrong with the list of tools of a server.
+func listed(ctx context.Context, c *client.Client) error {
+	if c.Server().Capabilities.Tools == nil {
+		return nil
+	}
+	for _, err := range c.Tools(ctx, client.NoCache()) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Log sends a log message of the proxy itself to the clients that have a session.
+func (p *Proxy) Log(level protocol.Level, logger, text string) {
+	err := p.Server().NotifyAll(protocol.MethodLog, map[string]any{"level": level, "logger": logger, "data": visible.Text(text, 0)})
+	if !errors.Is(err, mcp.ErrSessionNotFound) {
+		p.warn(err, "sending a log message")
+	}
+}
+
+// connect makes the connection of a session.
 func (p *Proxy) connect(ctx context.Context, session string) (*backend, error) {
-	b := &backend{}
+	c, err := p.open(ctx, session, *p.way.Load())
+	if err != nil {
+		return nil, err
+	}
+	return &backend{session: session, ended: make(chan struct{}), now: c}, nil
+}
+
+// open connects to the server behind. The connection comes back however long that is away.
+func (p *Proxy) open(ctx context.Context, session string, way Connect) (*connection, error) {
+	c := &connection{idle: make(chan struct{})}
 	o := &client.Options{Timeout: 30 * time.Second, MaxTimeout: -1, Roots: nil, Logger: p.opts.Logger, LaxCapabilities: true,
 		Tasks:     client.TasksOff, // they end here: the proxy's own clients could not ask about them
 		Reconnect: &client.Backoff{Attempts: -1}}
 	o.OnState = func(state client.State, err error) {
-		if b.state(state, err) {
+		if c.state(state, err) {
 			p.again(session)
 		}
 	}
@@ -120,27 +214,8 @@ func (p *Proxy) connect(ctx context.Context, session string) (*backend, error) {
 		o.Elicit, o.ElicitURL, o.Sample = p.asker.elicit, p.asker.elicit, p.asker.sample
 	}
 	var err error
-	b.Client, err = p.opts.Connect(ctx, o)
-	return b, err
-}
-
-// pretended returns something of each kind that the server behind has, so that
-// the proxy's own server declares it and takes subscriptions. Nobody sees it:
-// lists and calls are passed on.
-func pretended(have protocol.ServerCapabilities) []mcp.Component {
-	type none struct{}
-	stands := mcp.Doc("It stands for what the server behind has.")
-	var list []mcp.Component
-	if have.Tools != nil {
-		list = append(list, mcp.Tool("none", func(*mcp.Frame, none) (string, error) { return "", mcp.ErrNotFound }, stands))
-	}
-	if have.Prompts != nil {
-		list = append(list, mcp.Prompt("none", func(*mcp.Frame, none) (string, error) { return "", mcp.ErrNotFound }, stands))
-	}
-	if have.Resources != nil {
-		list = append(list, mcp.Resource("proxy:none", func(*mcp.Frame) (string, error) { return "", mcp.ErrNotFound }, stands))
-	}
-	return list
+	c.Client, err = way(ctx, o)
+	return c, err
 }
 
 // Server returns what clients talk to.
@@ -170,7 +245,7 @@ func (p *Proxy) forward(next mcp.Handler) mcp.Handler {
 		case protocol.MethodSubscribe, protocol.MethodUnsubscribe, protocol.MethodListen:
 			return p.subscribe(f, next)
 		case protocol.MethodSetLevel:
-			c, err := p.backends.of(f)
+			b, err := p.backends.of(f)
 			if err != nil {
 				return nil, p.fault(err)
 			}
@@ -178,7 +253,7 @@ func (p *Proxy) forward(next mcp.Handler) mcp.Handler {
 				Level protocol.Level `json:"level"`
 			}
 			if err := jsonx.Unmarshal(f.Request().Params.Raw, &level); err == nil {
-				if err := c.SetLevel(f, level.Level); err != nil && !errors.Is(err, client.ErrUnsupported) {
+				if err := b.setLevel(f, level.Level); err != nil && !errors.Is(err, client.ErrUnsupported) {
 					return nil, p.fault(err)
 				}
 			}
@@ -189,10 +264,15 @@ func (p *Proxy) forward(next mcp.Handler) mcp.Handler {
 
 // pass sends a request on and brings the result back.
 func (p *Proxy) pass(f *mcp.Frame) (protocol.Result, error) {
-	c, err := p.backends.of(f)
+	b, err := p.backends.of(f)
 	if err != nil {
 		return nil, p.fault(err)
 	}
+	c, err := b.use(f)
+	if err != nil {
+		return nil, p.fault(err)
+	}
+	defer b.done(c)
 	request := f.Request()
 	options := []client.CallOption{client.NoCache(), client.Timeout(-1)} // who calls has limits of its own
 	if request.Params.Meta.ProgressToken != nil {
@@ -324,7 +404,7 @@ func broken(err error) error {
 // subscribe brings changes of resources here before it lets the client
 // subscribe to them.
 func (p *Proxy) subscribe(f *mcp.Frame, next mcp.Handler) (protocol.Result, error) {
-	c, err := p.backends.of(f)
+	b, err := p.backends.of(f)
 	if err != nil {
 		return nil, p.fault(err)
 	}
@@ -333,20 +413,27 @@ func (p *Proxy) subscribe(f *mcp.Frame, next mcp.Handler) (protocol.Result, erro
 		URI string `json:"uri"`
 	}
 	_ = jsonx.Unmarshal(request.Params.Raw, &params) // next says what is wrong
+	remove := func(c *connection) error {
+		_, err := c.subs.Remove(params.URI)
+		return err
+	}
 	switch request.Method {
 	case protocol.MethodUnsubscribe:
-		if _, err := c.subs.Remove(params.URI); err != nil {
+		if err := b.apply(f, remove); err != nil {
 			return nil, p.fault(err)
 		}
 	case protocol.MethodSubscribe:
-		added, err := c.subs.Add(f, c.Client, params.URI)
-		if err != nil {
+		added := false
+		if err := b.apply(f, func(c *connection) (err error) {
+			now, err := c.subs.Add(f, c.Client, params.URI)
+			added = added || now
+			return err
+		}); err != nil {
 			return nil, p.fault(err)
 		}
 		result, err := next(f)
 		if err != nil && added { // it is one too many for the proxy
-			_, ended := c.subs.Remove(params.URI)
-			p.warn(ended, "ending a subscription")
+			p.warn(b.apply(f, remove), "ending a subscription")
 		}
 		return result, err
 	default:
@@ -355,7 +442,7 @@ func (p *Proxy) subscribe(f *mcp.Frame, next mcp.Handler) (protocol.Result, erro
 			break // next says what is wrong
 		}
 		for _, uri := range filter.ResourceSubscriptions {
-			p.warn(c.watch(f, uri), "subscribing")
+			p.warn(b.watch(f, uri), "subscribing")
 		}
 	}
 	return next(f)

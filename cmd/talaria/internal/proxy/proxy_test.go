@@ -359,10 +359,10 @@ func TestSubscribeTooMuch(t *testing.T) {
 	if err := subscribe("note://more"); err == nil {
 		t.Fatal("no limit")
 	}
-	if found, err := p.backends.shared.subs.Remove("note://more"); found {
+	if found, err := p.backends.shared.now.subs.Remove("note://more"); found {
 		t.Errorf("the proxy is subscribed to what it refused: %v", err)
 	}
-	if found, err := p.backends.shared.subs.Remove("note://1"); !found || err != nil {
+	if found, err := p.backends.shared.now.subs.Remove("note://1"); !found || err != nil {
 		t.Errorf("the proxy is not subscribed to what it took: %v", err)
 	}
 	long := make([]string, 100)
@@ -386,7 +386,7 @@ func TestSubscribeTooMuch(t *testing.T) {
 	if err := shared.watch(t.Context(), "note://5"); err != nil {
 		t.Error(err)
 	}
-	if found, err := shared.subs.Remove("note://5"); !found || err != nil {
+	if found, err := shared.now.subs.Remove("note://5"); !found || err != nil {
 		t.Errorf("what failed was not tried again: %v", err)
 	}
 }

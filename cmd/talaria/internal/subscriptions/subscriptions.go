@@ -5,6 +5,7 @@ package subscriptions
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 
@@ -60,6 +61,13 @@ func (s *Set) Remove(uri string) (found bool, err error) {
 		return false, nil
 	}
 	return true, sub.Close()
+}
+
+// URIs returns the resources of the set, sorted.
+func (s *Set) URIs() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.byURI))
 }
 
 // Clear forgets all of them, because their client is closed.

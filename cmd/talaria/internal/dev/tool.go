@@ -1,0 +1,206 @@
+package dev
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Tool builds a package with the program go.
+type Tool struct {
+	// Package is what the command line of go names. In a directory that it names, go runs,
+	// so that it may be one of any module.
+	Package string
+	// Temp is a directory for what is built and for temporary files of go.
+	Temp string
+
+	built int
+}
+
+// makeTime is how long a build may take, with all that has to be downloaded for it.
+const makeTime = 10 * time.Minute
+
+// Make finds the sources of the package and builds it, both at the same time.
+func (t *Tool) Make(ctx context.Context) (Sources, string, error) {
+	ctx, stop := context.WithTimeoutCause(ctx, makeTime, fmt.Errorf("it takes longer than %s", makeTime))
+	defer stop()
+	t.built++
+	dir := filepath.Join(t.Temp, strconv.Itoa(t.built))
+	_, pkg := t.where()
+	var unbuilt error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, unbuilt = t.run(ctx, "build", "-o", dir+string(filepath.Separator), pkg)
+	}()
+	sources, err := t.sources(ctx)
+	if err != nil {
+		stop() // the sources say it better
+	}
+	<-done
+	if err == nil {
+		err = unbuilt
+	}
+	if err != nil {
+		return sources, "", err
+	}
+	list := names(dir)
+	if len(list) != 1 {
+		return sources, "", fmt.Errorf("go build %s has written %d files, not a program", t.Package, len(list))
+	}
+	return sources, filepath.Join(dir, list[0]), nil
+}
+
+// Keep removes what was built before the program at file.
+func (t *Tool) Keep(file string) {
+	for _, name := range names(t.Temp) {
+		if name != filepath.Base(filepath.Dir(file)) {
+			_ = os.RemoveAll(filepath.Join(t.Temp, name)) // on Windows a program that runs holds its file, until the next Keep
+		}
+	}
+}
+
+// where returns the directory in which go runs, "" for this one, and the package from there.
+func (t *Tool) where() (dir, pkg string) {
+	if info, err := os.Stat(t.Package); err == nil && info.IsDir() && (filepath.IsAbs(t.Package) || strings.HasPrefix(t.Package, ".")) {
+		return t.Package, "."
+	}
+	return "", t.Package
+}
+
+// run runs go and returns what it prints.
+func (t *Tool) run(ctx context.Context, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir, _ = t.where()
+	cmd.Env = append(cmd.Environ(), "GOTMPDIR="+t.Temp) // removed also when go is killed
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	killable(cmd)
+	cmd.WaitDelay = 5 * time.Second
+	err := cmd.Run()
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return nil, fmt.Errorf("go is not installed, or is not in PATH: %w", exec.ErrNotFound)
+	case err != nil && ctx.Err() != nil:
+		return nil, fmt.Errorf("go %s: %w", args[0], context.Cause(ctx))
+	case err != nil && stderr.Len() > 0:
+		return nil, errors.New(strings.TrimRight(stderr.String(), "\n"))
+	case err != nil:
+		return nil, fmt.Errorf("go %s: %w", args[0], err)
+	}
+	return stdout.Bytes(), nil
+}
+
+// listed is a package as go list -json shows it.
+type listed struct {
+	Dir, ImportPath, Name     string
+	Standard, DepOnly         bool
+	GoFiles, CgoFiles         []string
+	CFiles, CXXFiles, MFiles  []string
+	HFiles, FFiles, SFiles    []string
+	SwigFiles, SwigCXXFiles   []string
+	SysoFiles, InvalidGoFiles []string
+	EmbedFiles, EmbedPatterns []string
+	Module                    *struct {
+		Main    bool
+		GoMod   string
+		Replace *struct{ Version string }
+	}
+	Error *struct{ Err string }
+}
+
+const listedFields = "-json=Dir,ImportPath,Name,Standard,DepOnly,GoFiles,CgoFiles,CFiles,CXXFiles,MFiles,HFiles,FFiles,SFiles," +
+	"SwigFiles,SwigCXXFiles,SysoFiles,InvalidGoFiles,EmbedFiles,EmbedPatterns,Module,Error"
+
+// own reports whether the package is one that is worked on: of the main module, of the
+// workspace, or of a directory that takes the place of a module.
+func (p *listed) own() bool {
+	if m := p.Module; m != nil {
+		return m.Main || m.Replace != nil && m.Replace.Version == ""
+	}
+	return !p.Standard && p.Dir != "" // files that the command line names
+}
+
+// sources finds the sources of the package.
+func (t *Tool) sources(ctx context.Context) (Sources, error) {
+	_, pkg := t.where()
+	out, err := t.run(ctx, "list", "-e", "-deps", listedFields, pkg)
+	if err != nil {
+		return Sources{}, err
+	}
+	workspace, err := t.run(ctx, "env", "GOWORK")
+	if err != nil {
+		return Sources{}, err
+	}
+	var s Sources
+	if file := strings.TrimSpace(string(workspace)); file != "" && file != "off" {
+		s.Files = append(s.Files, file, file+".sum")
+	}
+	var named []*listed
+	modules := map[string]bool{}
+	for list := json.NewDecoder(bytes.NewReader(out)); ; {
+		p := &listed{}
+		if err := list.Decode(p); err == io.EOF {
+			break
+		} else if err != nil {
+			return Sources{}, fmt.Errorf("go list: %w", err)
+		}
+		if !p.DepOnly {
+			named = append(named, p)
+		}
+		if !p.own() {
+			continue
+		}
+		if m := p.Module; m != nil && m.GoMod != "" && !modules[m.GoMod] {
+			modules[m.GoMod] = true
+			s.Files = append(s.Files, m.GoMod, strings.TrimSuffix(m.GoMod, ".mod")+".sum")
+		}
+		s.add(p)
+	}
+	return s, t.judge(named, &s)
+}
+
+// judge reports why the packages that the command line names are not one program.
+func (t *Tool) judge(named []*listed, s *Sources) error {
+	var why error
+	switch {
+	case len(named) != 1:
+		why = fmt.Errorf("%s names %d packages: name one", t.Package, len(named))
+	case named[0].Error != nil && named[0].Name == "":
+		why = fmt.Errorf("%s: %s", t.Package, named[0].Error.Err)
+	case named[0].Error == nil && named[0].Name != "main":
+		why = fmt.Errorf("%s is no program: package %s", t.Package, named[0].Name)
+	}
+	if why != nil {
+		*s = Sources{}
+	}
+	return why
+}
+
+// add adds the files and directories of a package.
+func (s *Sources) add(p *listed) {
+	for _, list := range [][]string{p.GoFiles, p.CgoFiles, p.CFiles, p.CXXFiles, p.MFiles, p.HFiles, p.FFiles, p.SFiles,
+		p.SwigFiles, p.SwigCXXFiles, p.SysoFiles, p.InvalidGoFiles, p.EmbedFiles} {
+		for _, name := range list {
+			s.Files = append(s.Files, filepath.Join(p.Dir, name))
+		}
+	}
+	s.Dirs = append(s.Dirs, Dir{Path: p.Dir, Embeds: p.EmbedPatterns})
+	within := map[string]bool{".": true}
+	for _, name := range p.EmbedFiles {
+		for dir := path.Dir(filepath.ToSlash(name)); !within[dir]; dir = path.Dir(dir) {
+			within[dir] = true
+			s.Dirs = append(s.Dirs, Dir{Path: filepath.Join(p.Dir, filepath.FromSlash(dir)), Within: dir, Embeds: p.EmbedPatterns})
+		}
+	}
+}
