@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -31,7 +32,7 @@ var legacy = []protocol.Revision{protocol.V20241105, protocol.V20250326, protoco
 func runBehaviours(t *testing.T, list []behaviour) {
 	for _, b := range list {
 		if b.revisions == nil {
-			b.revisions = protocol.Revisions()
+			b.revisions = needs.Revisions()
 		}
 		t.Run(b.what, func(t *testing.T) {
 			for _, tr := range transportsOf(protocol.LatestLegacy) {

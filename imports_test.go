@@ -125,7 +125,7 @@ var importGraph = map[string][]string{
 	"internal/trial":               {"", "frame", "protocol"},
 	"scale/redis/cmd/replica":      {"internal/undertest", "internal/everything", "internal/trial", "", "scale/redis"},
 	"internal/alone":               {"internal/needs"},
-	"internal/needs":               {},
+	"internal/needs":               {"protocol"},
 	"internal/testserver":          {},
 	"internal/undertest":           {"", "transport/websocket"},
 	"internal/tasks/taskstest":     {"internal/tasks", "internal/opaque", "internal/post", "internal/seal", "protocol", "scale"},

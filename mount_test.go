@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -187,7 +188,7 @@ func TestMountKeepsRules(t *testing.T) {
 	if err := root.Mount("c", child); err != nil {
 		t.Fatal(err)
 	}
-	for _, rev := range protocol.Revisions() {
+	for _, rev := range needs.Revisions() {
 		if !rev.Has(protocol.FeatureElicitation) {
 			continue
 		}

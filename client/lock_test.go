@@ -15,6 +15,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/internal/toollock"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
@@ -165,7 +166,7 @@ func TestPin(t *testing.T) {
 			return c.Request(context.Background(), protocol.MethodToolsCall, map[string]any{"name": "second"}, nil)
 		},
 	}
-	for _, rev := range protocol.Revisions() {
+	for _, rev := range needs.Revisions() {
 		for way, change := range ways {
 			for how, call := range calls {
 				t.Run(fmt.Sprint(rev, "/", way, "/", how), func(t *testing.T) {
@@ -231,7 +232,7 @@ func TestPinBatch(t *testing.T) {
 
 // Tools without what the pin refuses, which the log names once.
 func TestPinList(t *testing.T) {
-	for _, rev := range protocol.Revisions() {
+	for _, rev := range needs.Revisions() {
 		r := newRug(rev)
 		var log logText
 		shared := NewCache(0)
@@ -276,7 +277,7 @@ func names(t *testing.T, c *Client, want string) {
 
 // Instructions that differ fail Connect, and end reconnecting.
 func TestPinInstructions(t *testing.T) {
-	for _, rev := range protocol.Revisions() {
+	for _, rev := range needs.Revisions() {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRug(rev)
 			opts := only(rev)

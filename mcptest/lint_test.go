@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/mcptest"
-	"github.com/talaria-go/mcp/protocol"
 )
 
 // Lint fails a test once, with everything that some host refuses and that is not
@@ -21,7 +21,7 @@ func TestLint(t *testing.T) {
 	good := mcp.NewServer(mcp.Info{Name: "good", Version: "1"}, nil)
 	good.MustAdd(mcp.Tool("good", text, mcp.Doc("Is good."), mcp.ReadOnly()))
 	empty := mcp.NewServer(mcp.Info{Name: "empty", Version: "1"}, nil)
-	for _, rev := range protocol.Revisions() {
+	for _, rev := range needs.Revisions() {
 		for _, tt := range []struct {
 			name   string
 			server *mcp.Server

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -54,7 +55,7 @@ func TestScript(t *testing.T) {
 			return map[string]any{"contents": []any{map[string]string{"uri": "x://a", "text": "a"}}}, nil
 		},
 	}
-	for _, rev := range protocol.Revisions() {
+	for _, rev := range needs.Revisions() {
 		for _, over := range []string{"pipe", "http"} {
 			t.Run(rev.String()+"/"+over, func(t *testing.T) {
 				again = 0

@@ -216,7 +216,7 @@ func TestHostileServer(t *testing.T) {
 	program := "env GORACE=atexit_sleep_ms=0 " + os.Args[0] + " hostile"
 	const shellScript = "list_tools\nlist_tools tool\ncall_tool tool\ncall_tool fails\ncall_tool ask\nlist_prompts\nget_prompt p\nlist_resources\ntemplates\nread_resource x\ncomplete p a\n" +
 		"subscribe x\nunsubscribe x\nset_level debug\nrequest tools/list\nrequest none\nshow_state -v\nping\nnonsense\nhelp\nroots\ntool\n"
-	save := t.TempDir()
+	save, n := t.TempDir(), 0
 	for _, test := range []struct {
 		args  []string // TARGET stands for the server
 		stdin string
@@ -241,8 +241,12 @@ func TestHostileServer(t *testing.T) {
 		{args: []string{"tools", web.URL + "/broken"}}, {args: []string{"tools", web.URL + "/denied"}}, {args: []string{"tools", web.URL + "/denied", "--token", "abc"}},
 		{args: []string{"login", web.URL + "/login"}}, {args: []string{"login", web.URL + "/login", "--client-id", "x", "--manual"}},
 	} {
+		n++
 		for name, target := range map[string]string{"stdio": program, "http": web.URL, "stdio modern": program + "-modern", "http modern": web.URL + "/modern"} {
 			shown := strings.Join(test.args, " ")
+			if needs.Rounds(1, 2) == 1 && strings.Contains(shown, "TARGET") && strings.HasPrefix(name, "http") == (n%2 == 0) {
+				continue // each has every other command
+			}
 			if !strings.Contains(shown, "TARGET") && !strings.Contains(shown, "SHELL") && name != "http" {
 				continue
 			}

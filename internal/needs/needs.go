@@ -4,13 +4,16 @@
 // skipped, and names the program. Where TALARIA_REQUIRE is set, as the gate and e2e/run
 // set it, the test fails instead.
 //
-// Others repeat something. [Rounds] has the number of times.
+// Others repeat something. [Rounds] has the number of times, and [Revisions] those of
+// the protocol.
 package needs
 
 import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/talaria-go/mcp/protocol"
 )
 
 // require is the environment variable that makes what is missing a failure, unless
@@ -71,4 +74,14 @@ func Rounds(rarely, often int) int {
 		return max(1, rarely/5)
 	}
 	return rarely
+}
+
+// Revisions returns the revisions that a test is run in, the oldest first: all of them.
+// With the race detector they are the first, the one with batches and the latest, since
+// the others have no code of their own that locks.
+func Revisions() []protocol.Revision {
+	if Race {
+		return []protocol.Revision{protocol.V20241105, protocol.V20250326, protocol.Latest}
+	}
+	return protocol.Revisions()
 }

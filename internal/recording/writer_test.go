@@ -64,6 +64,9 @@ func TestWriterWaitsForNobody(t *testing.T) {
 func TestWriterLoses(t *testing.T) {
 	for name, c := range map[string]struct{ length, fit int }{"many": {1, maxWaiting}, "long": {maxWaitingSize / 4, 4}} {
 		t.Run(name, func(t *testing.T) {
+			if name == "long" {
+				needs.NoRace(t, "one goroutine writes it")
+			}
 			synctest.Test(t, func(t *testing.T) { // Close waits in its time
 				w, to := held(t)
 				const more = 5

@@ -19,6 +19,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/internal/undertest"
 )
 
@@ -111,6 +112,9 @@ func TestOutage(t *testing.T) {
 		"it stops": func(e *server, _ Options) func() { return e.stop() },
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name == "it stops" {
+				needs.NoRace(t, "the Store does the same when the engine dies")
+			}
 			engine := start(t, "--appendonly", "yes", "--appendfsync", "always")
 			o := user(t, engine)
 			var handlers []http.Handler

@@ -15,6 +15,7 @@ import (
 	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/client/internal/linktest"
 	"github.com/talaria-go/mcp/client/internal/origin"
+	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -132,6 +133,9 @@ func TestPostFaults(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			if strings.Contains(tt.name, "compressed") {
+				needs.NoRace(t, "one goroutine compresses it")
+			}
 			s := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { tt.handle(w) })
 			s.Config.ErrorLog = nil
 			to, l := open(t, s.URL, origin.Options{MaxMessage: 1 << 20}, false)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
@@ -32,6 +33,9 @@ func TestRestless(t *testing.T) {
 		{"now and then", 5 * time.Second, 0, 125, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if c.every < time.Second && c.name != "often" {
+				needs.NoRace(t, "it is the same as with changes that come often")
+			}
 			synctest.Test(t, func(t *testing.T) {
 				var lists atomic.Int64
 				restless := time.Now().Add(10 * time.Minute)
