@@ -115,15 +115,17 @@ func decoded[T any](t *testing.T, raw json.RawMessage) (v T) {
 // its result later, or cancel it.
 func TestImportAsTask(t *testing.T) {
 	dir := t.TempDir()
-	file := "title,date,start\nLunch,2030-03-02,12:00\nDinner,2030-03-02,19:00\n"
-	if err := os.WriteFile(filepath.Join(dir, "events.csv"), []byte(file), 0o600); err != nil {
-		t.Fatal(err)
+	brief := "title,date,start\nLunch,2030-03-02,12:00\nDinner,2030-03-02,19:00\n"
+	for name, text := range map[string]string{"brief.csv": brief, "long.csv": brief + strings.Repeat("Tea,2030-03-02,16:00\n", 1000)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	c := mcptest.New(t, newServer(newBench(t, dir)), mcptest.Trace(spectest.New(t).Hear),
 		mcptest.Capabilities(protocol.ClientCapabilities{Extensions: map[string]json.RawMessage{wire.TasksExtension: json.RawMessage(`{}`)}}))
-	start := func(pace string) string {
+	start := func(path string) string {
 		state := decoded[taskState](t, c.Request("tools/call", map[string]any{
-			"name": "import_events", "arguments": map[string]any{"path": "events.csv", "pace": pace},
+			"name": "import_events", "arguments": map[string]any{"path": path, "pace": "200ms"},
 		}))
 		if state.ResultType != "task" || state.Status != "working" {
 			t.Fatalf("got %+v, want a task", state)
@@ -145,13 +147,12 @@ func TestImportAsTask(t *testing.T) {
 		}
 	}
 
-	slow := start("500ms")
-	until(slow, func(s taskState) bool { return strings.HasPrefix(s.StatusMessage, "rows read: 1") })
-	c.Request("tasks/cancel", map[string]string{"taskId": slow})
-	until(slow, func(s taskState) bool { return s.Status == "cancelled" })
+	long := start("long.csv")
+	until(long, func(s taskState) bool { return strings.HasPrefix(s.StatusMessage, "rows read: ") })
+	c.Request("tasks/cancel", map[string]string{"taskId": long})
+	until(long, func(s taskState) bool { return s.Status == "cancelled" })
 
-	brief := start("200ms")
-	done := until(brief, func(s taskState) bool { return s.Status == "completed" })
+	done := until(start("brief.csv"), func(s taskState) bool { return s.Status == "completed" })
 	if got := done.Result.StructuredContent; got.Imported != 2 || got.Rejected != 0 {
 		t.Errorf("got %+v, want both events: the cancelled import has kept nothing", got)
 	}
