@@ -16,13 +16,14 @@ import (
 // tokens themselves, because hashing one with SHA-256 would take as long as
 // everything else that a request with a known token costs here.
 //
-// mu guards flights; the LRU has a lock of its own.
+// mu guards flights and swept; the LRU has a lock of its own.
 type cache struct {
 	keep    time.Duration
 	tickets *lru.Cache[string, *ticket] // nil if nothing is kept
 
 	mu      sync.Mutex
 	flights map[string]*flight
+	swept   time.Time // when tickets that were over were dropped
 }
 
 // flight is a verification under way, for which other requests wait. ticket and
@@ -47,7 +48,7 @@ func newCache(keep time.Duration, size int) *cache {
 // get returns the ticket of a token. If there is none it calls verify, once for
 // all requests that arrive with the token at a time. A request whose ctx ends
 // stops waiting.
-func (c *cache) get(ctx context.Context, token string, verify func(context.Context) (*ticket, error)) (*ticket, error) {
+func (c *cache) get(ctx context.Context, token string, verify func(context.Context, string) (*ticket, error)) (*ticket, error) {
 	for {
 		if t, ok := c.find(token); ok {
 			return t, nil
@@ -75,7 +76,8 @@ var errGone = errors.New("the request has ended")
 
 // fly verifies a token as a new flight. c.mu is held when it is called, and
 // released.
-func (c *cache) fly(ctx context.Context, token string, verify func(context.Context) (*ticket, error)) (*ticket, error) {
+func (c *cache) fly(ctx context.Context, token string, verify func(context.Context, string) (*ticket, error)) (*ticket, error) {
+	token = strings.Clone(token) // not with the rest of its header, of which an Identity may have a part
 	f := &flight{done: make(chan struct{}), err: errGone}
 	c.flights[token] = f
 	c.mu.Unlock()
@@ -87,15 +89,35 @@ func (c *cache) fly(ctx context.Context, token string, verify func(context.Conte
 	}()
 	// On a goroutine of its own: a Verifier, and what it asks, is users' code.
 	var t *ticket
-	err := safely.Known(safely.Try(func() (err error) { t, err = verify(ctx); return err }))
+	err := safely.Known(safely.Try(func() (err error) { t, err = verify(ctx, token); return err }))
 	if err != nil && ctx.Err() != nil {
 		return nil, err
 	}
 	f.ticket, f.err = t, err
 	if err == nil && c.tickets != nil && time.Now().Before(t.until) {
-		c.tickets.Add(strings.Clone(token), t) // not with the rest of its header
+		c.tickets.Add(token, t)
+		c.sweep(time.Now())
 	}
 	return t, err
+}
+
+// sweep drops the tickets that are over, at most once in c.keep. Most of them are of
+// tokens that are not sent again.
+func (c *cache) sweep(now time.Time) {
+	c.mu.Lock()
+	due := now.Sub(c.swept) >= c.keep
+	if due {
+		c.swept = now
+	}
+	c.mu.Unlock()
+	if !due {
+		return
+	}
+	for _, token := range c.tickets.Keys() {
+		if t, ok := c.tickets.Peek(token); ok && !now.Before(t.until) {
+			c.tickets.Remove(token)
+		}
+	}
 }
 
 // find returns the ticket of a token, if it is known and still good.

@@ -158,7 +158,7 @@ func (g *guard) admit(w http.ResponseWriter, r *http.Request) (*principal.Grant,
 	}
 	t, known := g.cache.find(token)
 	if !known {
-		t, err = g.cache.get(r.Context(), token, func(ctx context.Context) (*ticket, error) { return g.verify(ctx, token) })
+		t, err = g.cache.get(r.Context(), token, g.verify)
 		if err != nil {
 			return nil, err
 		}

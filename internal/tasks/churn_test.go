@@ -12,6 +12,7 @@ import (
 	"github.com/talaria-go/mcp/internal/alone"
 	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/scale"
 )
 
 // The memory of a task, and of the principal whose it was, is free once it has ended
@@ -47,6 +48,45 @@ func TestEndedTasksAreFreed(t *testing.T) {
 			t.Errorf("%d bytes are reachable, and %d were", after, before)
 		}
 		if n, size := m.kept.Used(), m.bytes.Used(); n != 1000 || size < 10_000_000 || size > 11_000_000 {
+			t.Errorf("%d tasks are kept, %d bytes", n, size)
+		}
+	})
+}
+
+// In a store, too: neither the replica nor the store keeps anything of tasks whose time
+// is over.
+func TestEndedTasksInAStoreAreFreed(t *testing.T) {
+	if !alone.Test(t) {
+		return
+	}
+	synctest.Test(t, func(t *testing.T) {
+		store := scale.NewLocal()
+		r := newReplica(t, store)
+		defer r.stop()
+		result, _ := json.Marshal(string(bytes.Repeat([]byte("x"), 10_000)))
+		round := func(n int) {
+			for i := range 1000 {
+				task, err := r.Create(fmt.Sprintf("principal %d", 1000*n+i), 0, 0, func(error) {})
+				if err == nil {
+					err = task.Finish(protocol.TaskCompleted, bytes.Clone(result), nil)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			synctest.Wait()
+			time.Sleep(2 * DefaultTTL)
+			synctest.Wait()
+		}
+		round(0)
+		before := reachable()
+		for n := range needs.Rounds(2, 100) {
+			round(n + 1)
+		}
+		if after := reachable(); after > before+1<<20 {
+			t.Errorf("%d bytes are reachable, and %d were", after, before)
+		}
+		if n, size := r.kept.Used(), r.bytes.Used(); n != 0 || size != 0 {
 			t.Errorf("%d tasks are kept, %d bytes", n, size)
 		}
 	})
