@@ -38,7 +38,6 @@ var direct = map[string]map[string]int{
 	"numbers as encoding/json has them: two texts are compared, or a person has typed one": {
 		"cmd/talaria/internal/arguments/field.go": 1, "cmd/talaria/internal/arguments/tree.go": 2, "cmd/talaria/internal/hosts/edit.go": 2,
 	},
-	"one object after another, which the go command has printed": {"cmd/talaria/internal/dev/tool.go": 1},
 	"the one place itself": {"internal/jsonx/outline.go": 1, "internal/jsonx/time.go": 1, "internal/jsonx/unmarshal.go": 4},
 }
 
