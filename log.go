@@ -136,10 +136,10 @@ func logRefused(logger *zerolog.Logger) func(*frame.Frame, error) {
 func logStore(logger *zerolog.Logger, which string) func(error) {
 	var seldom safely.Seldom
 	return func(err error) {
-		skipped := 0
+		var skipped safely.Skipped
 		if errors.Is(err, scale.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
 			var due bool
-			if skipped, due = seldom.Due(which); !due {
+			if skipped, due = seldom.Due(which, ""); !due {
 				return
 			}
 		}
@@ -149,8 +149,8 @@ func logStore(logger *zerolog.Logger, which string) func(error) {
 		} else {
 			e = e.Err(visible.Error(err))
 		}
-		if skipped > 0 {
-			e = e.Int("skipped", skipped)
+		if skipped.Lines > 0 {
+			e = e.Int("skipped", skipped.Lines)
 		}
 		safely.Log(e, which)
 	}

@@ -21,6 +21,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -483,6 +484,35 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The lines of a burst are one, and the next says how many there were, and how many of
+// other clients than the one that the first names.
+func TestRefusedBursts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log logText
+		logger := zerolog.New(&log)
+		s := mcp.NewServer(mcp.Info{Name: "s", Version: "1"}, &mcp.Options{Logger: &logger})
+		refuse := func(remote string) {
+			r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1/mcp", strings.NewReader("{"))
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Accept", "application/json, text/event-stream")
+			r.RemoteAddr = remote
+			s.Handler().ServeHTTP(httptest.NewRecorder(), r)
+		}
+		for _, remote := range []string{"10.0.0.1:1", "10.0.0.1:2", "10.0.0.2:1", "[fe80::1]:1", "10.0.0.1:3"} {
+			refuse(remote)
+		}
+		time.Sleep(11 * time.Second)
+		refuse("10.0.0.2:2")
+		time.Sleep(11 * time.Second)
+		refuse("10.0.0.2:3")
+		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+		if len(lines) != 3 || !strings.Contains(lines[0], `"remote":"10.0.0.1:1"`) || strings.Contains(lines[0], "skipped") ||
+			!strings.Contains(lines[1], `"skipped":4,"skipped_of_others":2`) || strings.Contains(lines[2], "skipped") {
+			t.Errorf("the log is\n%s", strings.Join(lines, "\n"))
+		}
+	})
 }
 
 // What makes a fault, or hands on one that another package has made.

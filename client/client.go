@@ -345,13 +345,13 @@ func (c *Client) guard(name string, fn func()) error { return callback.Run(c.opt
 // logDropped writes to the log that something of the server was dropped, with what more
 // adds. A server can send any number of such things, so lines with one text are few.
 func (c *Client) logDropped(line func() *zerolog.Event, text string, more func(*zerolog.Event) *zerolog.Event) {
-	skipped, due := c.seldom.Due(text)
+	skipped, due := c.seldom.Due(text, "")
 	if !due {
 		return
 	}
 	e := more(line().Str("server", c.server))
-	if skipped > 0 {
-		e = e.Int("skipped", skipped)
+	if skipped.Lines > 0 {
+		e = e.Int("skipped", skipped.Lines)
 	}
 	safely.Log(e, text)
 }

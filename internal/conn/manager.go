@@ -341,7 +341,7 @@ func (m *Manager) unavailable(w http.ResponseWriter, r *http.Request, fault *pro
 // has few lines for each reason, as clients can cause any number.
 func (m *Manager) refused(via upcall.Transport, session string, fault *protocol.Error) {
 	why := dispatch.Why(fault)
-	if skipped, due := m.seldom.Due(why); due {
+	if skipped, due := m.seldom.Due(why, peer(via)); due {
 		line := m.Logger.Info
 		if fault.Code == protocol.CodeBusy || fault.Code == protocol.CodeUnavailable {
 			line = m.Logger.Warn // a limit of the server, and not the client's doing
@@ -355,14 +355,14 @@ func (m *Manager) refused(via upcall.Transport, session string, fault *protocol.
 // unasked tells the log, at level debug, of an answer to no question that waits: its caller
 // may have given up.
 func (m *Manager) unasked(via upcall.Transport, session string, answer *protocol.Message) {
-	if skipped, due := m.seldom.Due("unasked"); due {
+	if skipped, due := m.seldom.Due("unasked", peer(via)); due {
 		e := from(m.Logger.Debug(), via, session, skipped).Str("id", visible.Line(answer.ID.String(), visible.Name))
 		safely.Log(e, "an answer to no question that waits")
 	}
 }
 
 // from adds to e where something came from, and how many lines like it were skipped.
-func from(e *zerolog.Event, via upcall.Transport, session string, skipped int) *zerolog.Event {
+func from(e *zerolog.Event, via upcall.Transport, session string, skipped safely.Skipped) *zerolog.Event {
 	e = e.Str("transport", via.Kind)
 	if remote := via.RemoteAddr(); remote != "" {
 		e = e.Str("remote", remote)
@@ -375,10 +375,28 @@ func from(e *zerolog.Event, via upcall.Transport, session string, skipped int) *
 	if session != "" {
 		e = e.Str("session", visible.Line(session, visible.Name))
 	}
-	if skipped > 0 {
-		e = e.Int("skipped", skipped)
+	if skipped.Lines > 0 {
+		e = e.Int("skipped", skipped.Lines)
+	}
+	if skipped.Others > 0 {
+		e = e.Int("skipped_of_others", skipped.Others)
 	}
 	return e
+}
+
+// peer tells clients apart as far as the log can: by their principal, or by their address
+// without its port, which is another for each connection.
+func peer(via upcall.Transport) string {
+	if via.HTTP != nil {
+		if name := principal.Of(via.HTTP.Context()); name != "" {
+			return "principal " + name
+		}
+	}
+	remote := via.RemoteAddr()
+	if host, _, err := net.SplitHostPort(remote); err == nil {
+		return host
+	}
+	return remote
 }
 
 // ServeListener serves every client that listener accepts, over the connection

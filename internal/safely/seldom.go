@@ -16,15 +16,20 @@ type Seldom struct {
 // kind is what Seldom has of the lines of a kind.
 type kind struct {
 	last    time.Time
-	skipped int
+	from    string // of the last line
+	skipped Skipped
 }
+
+// Skipped is how many lines there were since the last that was written, and how many of
+// them came from elsewhere than that one.
+type Skipped struct{ Lines, Others int }
 
 // SeldomPause is how long the log is silent about a kind after a line of it.
 const SeldomPause = 10 * time.Second
 
-// Due reports whether it is time for a line of that kind, and how many were skipped since
-// the last, which the line has to say.
-func (s *Seldom) Due(name string) (skipped int, ok bool) {
+// Due reports whether it is time for a line of that kind, and what was skipped since the
+// last, which the line has to say. from names the peer that has caused it.
+func (s *Seldom) Due(name, from string) (skipped Skipped, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.kinds[name]
@@ -37,9 +42,13 @@ func (s *Seldom) Due(name string) (skipped int, ok bool) {
 	}
 	now := time.Now()
 	if !k.last.IsZero() && now.Sub(k.last) < SeldomPause {
-		k.skipped++
-		return 0, false
+		k.skipped.Lines++
+		if from != k.from {
+			k.skipped.Others++
+		}
+		return Skipped{}, false
 	}
-	skipped, k.last, k.skipped = k.skipped, now, 0
+	skipped = k.skipped
+	k.last, k.from, k.skipped = now, from, Skipped{}
 	return skipped, true
 }

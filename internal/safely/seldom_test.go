@@ -11,17 +11,19 @@ func TestSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s Seldom
 		for i, step := range []struct {
-			kind    string
-			after   time.Duration
-			due     bool
-			skipped int
+			kind, from string
+			after      time.Duration
+			due        bool
+			skipped    Skipped
 		}{
-			{"a", 0, true, 0}, {"a", 0, false, 0}, {"b", 0, true, 0}, {"a", SeldomPause - 1, false, 0}, {"a", 1, true, 2},
-			{"a", SeldomPause, true, 0}, {"b", time.Hour, true, 0},
+			{"a", "x", 0, true, Skipped{}}, {"a", "x", 0, false, Skipped{}}, {"b", "y", 0, true, Skipped{}},
+			{"a", "y", SeldomPause - 1, false, Skipped{}}, {"a", "y", 1, true, Skipped{2, 1}},
+			{"a", "x", 0, false, Skipped{}}, {"a", "y", SeldomPause, true, Skipped{1, 1}}, {"a", "y", SeldomPause, true, Skipped{}},
+			{"b", "z", time.Hour, true, Skipped{}},
 		} {
 			time.Sleep(step.after)
-			if skipped, due := s.Due(step.kind); due != step.due || skipped != step.skipped {
-				t.Errorf("step %d: %d, %t", i, skipped, due)
+			if skipped, due := s.Due(step.kind, step.from); due != step.due || skipped != step.skipped {
+				t.Errorf("step %d: %+v, %t", i, skipped, due)
 			}
 		}
 	})
