@@ -29,14 +29,14 @@ import (
 
 const devHelp = `Dev builds the server in PACKAGE and serves it, and does so again after each change of
 its sources. Clients stay connected: put it into the configuration of a host in place of
-the server while you work. The server is to speak over standard input and output, as
-with ServeStdio; without --http, dev does so, too.
+the server while you work. The server must speak over standard input and output, as with
+ServeStdio. Dev does so, too, or serves http://ADDRESS/mcp.
 
-If a build fails, or the new program does not start, the old one continues; what is wrong
-goes to standard error and to the log of the clients. Requests in progress at a change have
-10 s to end. Lost are what the program has in memory: tasks, the values of sessions, and
-the answers to questions in progress without Options.StateKeys. What a client received when it
-connected, capabilities and instructions, is new when it connects again.`
+If a build fails, or the new program does not start, the old one continues; the errors go to
+standard error and to the log of the clients. Requests in progress at a change have 10 s to
+end. What the program has in memory is lost: tasks, values of sessions, and questions of
+2026-07-28 without Options.StateKeys. Connected clients keep the capabilities and
+instructions that they received when they connected.`
 
 // devCommand serves a program that is worked on.
 type devCommand struct {
@@ -93,8 +93,11 @@ func (d *devCommand) run(ctx context.Context, pkg string) (err error) {
 	defer d.end()
 	d.logger = zerolog.New(zerolog.ConsoleWriter{Out: d.console.ErrLines(), NoColor: true}).Level(zerolog.WarnLevel - zerolog.Level(min(d.verbose, 2))).With().Timestamp().Logger()
 	if d.http != "" {
+		if err := checkAddress(d.http); err != nil {
+			return err
+		}
 		if d.listener, err = net.Listen("tcp", d.http); err != nil {
-			return usage("--http: %w", err).with("write host:port, such as 127.0.0.1:8080")
+			return usage("--http: %w", err)
 		}
 		defer d.listener.Close() // again, unless it was never served
 		if !onlyHere(d.listener) {
@@ -110,14 +113,21 @@ func (d *devCommand) run(ctx context.Context, pkg string) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
 	d.served = make(chan error, 1)
 	d.tool = &dev.Tool{Package: pkg, Temp: temp}
-	loop := dev.Loop{Make: d.tool.Make, Start: func(turn context.Context, file string) error { return d.start(turn, ctx, file) }, Scan: dev.Scan, Failed: d.failed}
+	build := func(ctx context.Context) (dev.Sources, string, error) {
+		d.console.Notef("building %s", pkg)
+		return d.tool.Make(ctx)
+	}
+	loop := dev.Loop{Make: build, Start: func(turn context.Context, file string) error { return d.start(turn, ctx, file) }, Scan: dev.Scan, Failed: d.failed}
 	if err := loop.Run(ctx); err != nil {
 		if errors.Is(err, exec.ErrNotFound) {
 			return failed(exitTool, err)
 		}
-		return usage("%w", err)
+		return usage("%w", err).with("PACKAGE is a directory, such as . or ./cmd/weather, or an import path")
 	}
 	if d.offered == nil {
+		if d.gone && d.failing {
+			return failed(exitTool, nil)
+		}
 		return nil
 	}
 	d.end()
@@ -195,7 +205,7 @@ func (d *devCommand) start(ctx, serving context.Context, file string) error {
 
 // first starts the first program, and begins to serve it.
 func (d *devCommand) first(ctx, serving context.Context, file string) error {
-	offered, err := proxy.New(ctx, proxy.Options{One: d.listener == nil, Logs: true, Logger: &d.logger, Connect: d.connect(file)})
+	offered, err := proxy.New(ctx, proxy.Options{One: d.listener == nil, Once: true, Logs: true, Logger: &d.logger, Connect: d.connect(file)})
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func main() {
 		case "initialize":
 			result = ` + "`" + `{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"x","version":"1"}}` + "`" + `
 		case "tools/list":
-			result = ` + "`" + `{"tools":[{"name":"version","inputSchema":{"type":"object"}},{"name":"exit","inputSchema":{"type":"object"}}]}` + "`" + `
+			result = ` + "`" + `{"tools":[{"name":"version","inputSchema":{"type":"object"}},{"name":"exit","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}` + "`" + `
 		case "tools/call":
 			if m.Params.Name == "exit" {
 				os.Exit(3)
@@ -325,7 +325,7 @@ func TestDevUsage(t *testing.T) {
 	}
 	// A host that goes while there is no program ends the wait for one.
 	m.write("main.go", "package main\n\nfunc main() { x }\n")
-	if got := talaria(t, "", "dev", "."); got.code != exitOK || !strings.Contains(got.stderr, "waiting for a change") {
+	if got := talaria(t, "", "dev", "."); got.code != exitTool || !strings.Contains(got.stderr, "waiting for a change") {
 		t.Errorf("got %+v", got)
 	}
 	m.leavesNothing()

@@ -79,8 +79,8 @@ func (p *proxyCommand) run(ctx context.Context, target []string) error {
 		return usage("--max-sessions, --max-calls and --session-idle must be more than 0")
 	}
 	if p.http != "" {
-		if _, _, err := net.SplitHostPort(p.http); err != nil {
-			return usage("--http %q is no address; write host:port, such as 127.0.0.1:8080", p.http)
+		if err := checkAddress(p.http); err != nil {
+			return err
 		}
 	}
 	if p.urlEnv != "" {
@@ -162,6 +162,14 @@ func (p *proxyCommand) serve(ctx context.Context, offered *proxy.Proxy) error {
 		p.console.Warnf("others can reach %s, and there is no authentication", listener.Addr())
 	}
 	return serveProxy(ctx, p.console, listener, p.path, offered)
+}
+
+// checkAddress reports what is wrong with the value of --http.
+func checkAddress(address string) error {
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		return usage("--http %q is no address; write host:port, such as 127.0.0.1:8080", address)
+	}
+	return nil
 }
 
 // onlyHere reports whether only this machine can reach the listener.

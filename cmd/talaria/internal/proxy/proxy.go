@@ -53,6 +53,9 @@ type Options struct {
 	// 0 means 32.
 	Sessions, Calls int
 	Idle            time.Duration
+	// Once sends no request again that was lost with its connection, also if it is
+	// harmless: it may be what ends a server that is worked on.
+	Once bool
 	// Logs declares that there are log messages, whatever the server behind says. Log
 	// sends some.
 	Logs bool
@@ -279,6 +282,9 @@ func (p *Proxy) pass(f *mcp.Frame) (protocol.Result, error) {
 		options = append(options, client.OnProgress(func(now client.Progress) {
 			_ = f.Progress(now.Progress, now.Total, now.Message) // a client that is gone ends f
 		}))
+	}
+	if p.opts.Once {
+		options = append(options, client.Retry(1))
 	}
 	modern := f.Revision().Modern()
 	if modern {

@@ -1,0 +1,33 @@
+package dev
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// BenchmarkScan looks at 2,000 files in 100 directories. In a loop that happens every
+// scanInterval, of which 2 % are 6 ms.
+func BenchmarkScan(b *testing.B) {
+	var s Sources
+	for n := range 100 {
+		dir := filepath.Join(b.TempDir(), "d")
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			b.Fatal(err)
+		}
+		s.Dirs = append(s.Dirs, Dir{Path: dir})
+		for k := range 20 {
+			file := filepath.Join(dir, fmt.Sprintf("f%d_%d.go", n, k))
+			if err := os.WriteFile(file, nil, 0o600); err != nil {
+				b.Fatal(err)
+			}
+			s.Files = append(s.Files, file)
+		}
+	}
+	for b.Loop() {
+		if len(Scan(s)) != 2000 {
+			b.Fatal("files are missing")
+		}
+	}
+}
