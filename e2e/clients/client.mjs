@@ -1,6 +1,6 @@
 // Runs the checks with version 2 of the TypeScript SDK, which speaks all revisions.
 //
-//   node client.mjs everything|workbench REVISION http|sse|stdio TARGET…
+//   node client.mjs dev|everything|workbench REVISION http|sse|stdio TARGET…
 import { Client, SSEClientTransport, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { main } from "./main.mjs";

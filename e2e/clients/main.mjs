@@ -1,5 +1,6 @@
 // Connects a client as the command line says and runs the checks of a server.
 import assert from "node:assert/strict";
+import { dev } from "./dev.mjs";
 import { everything } from "./everything.mjs";
 import { check, User } from "./harness.mjs";
 import { workbench } from "./workbench.mjs";
@@ -24,7 +25,7 @@ export async function main(connect, Stdio, transports) {
     assert.equal(session.revision, revision);
   }, starting);
   if (session) {
-    await { everything, workbench }[server](session, user);
+    await { dev, everything, workbench }[server](session, user);
     await check("finds no fault with the server", async () => assert.deepEqual(faults, []));
     await check("disconnects", () => disconnect(session, transport, target));
   }

@@ -1,7 +1,7 @@
 // Runs the checks with version 1 of the TypeScript SDK, which knows the legacy
 // revisions.
 //
-//   node sdk.mjs everything|workbench REVISION http|sse|ws|stdio TARGET…
+//   node sdk.mjs dev|everything|workbench REVISION http|sse|ws|stdio TARGET…
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
