@@ -343,7 +343,8 @@ func checkedAnswer(q *protocol.ElicitParams, answer protocol.ElicitResult) ([]by
 	if q.Mode == "url" {
 		answer.Content = nil
 	}
-	return json.Marshal(answer)
+	text, err := json.Marshal(answer)
+	return jsonx.Paired(text), err
 }
 
 // fillForm adds the defaults of the form to what the user filled in, and checks

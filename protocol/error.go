@@ -134,7 +134,7 @@ func (e *Error) MarshalJSON() ([]byte, error) {
 		dst = fmt.Appendf(dst, `,"data":{"retryAfterMs":%d}`, (e.RetryAfter-1)/time.Millisecond+1)
 	case e.Data != nil:
 		if data, err := json.Marshal(e.Data); err == nil {
-			dst = append(append(dst, `,"data":`...), data...)
+			dst = append(append(dst, `,"data":`...), jsonx.Paired(data)...)
 		}
 	}
 	return append(dst, '}'), nil

@@ -429,7 +429,7 @@ func object(what string, v any) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("protocol: %s: %w", what, err)
 	}
-	return text, nil
+	return jsonx.Paired(text), nil
 }
 
 // MarshalJSON implements json.Marshaler. json.Marshal escapes <, > and & in what

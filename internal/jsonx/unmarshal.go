@@ -30,6 +30,18 @@ func Append(dst []byte, v any) ([]byte, error) { return anyEncoder().Append(dst,
 // It has to be called where the document arrives, before anything looks at its bytes.
 func Document(text []byte) []byte { return bytes.TrimPrefix(text, []byte("\ufeff")) }
 
+// Paired returns JSON text in which U+FFFD takes the place of each escape of half a
+// surrogate pair. Text without any, and what is no JSON, is returned as it is.
+func Paired(text []byte) []byte {
+	if !bytes.Contains(text, []byte(`\ud`)) && !bytes.Contains(text, []byte(`\uD`)) {
+		return text
+	}
+	if paired, err := Compact(nil, text); err == nil {
+		return paired
+	}
+	return text
+}
+
 // Unmarshal is json.Unmarshal for what a peer wrote. It differs in four ways:
 //
 //   - The text is a [Document].

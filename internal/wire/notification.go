@@ -17,7 +17,7 @@ func AppendNotification(dst []byte, method string, params []byte) []byte {
 	dst = jsonx.AppendString(dst, method)
 	if params != nil {
 		dst = append(dst, `,"params":`...)
-		dst = append(dst, params...)
+		dst = append(dst, jsonx.Paired(params)...)
 	}
 	return append(dst, '}')
 }

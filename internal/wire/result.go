@@ -61,7 +61,7 @@ func AppendResult(dst []byte, r protocol.Result, to To) ([]byte, error) {
 	case Result:
 		return r.Append(dst, to)
 	case protocol.RawResult:
-		return append(dst, r...), nil
+		return append(dst, jsonx.Paired(r)...), nil
 	case protocol.JSONResult:
 		return appendJSONResult(dst, r, to)
 	case *protocol.ReadResourceResult:
@@ -73,7 +73,7 @@ func AppendResult(dst []byte, r protocol.Result, to To) ([]byte, error) {
 	case *protocol.JSONResult:
 		return appendJSONResult(dst, *r, to)
 	case *protocol.RawResult:
-		return append(dst, *r...), nil
+		return append(dst, jsonx.Paired(*r)...), nil
 	}
 	return nil, fmt.Errorf("a result must be one of package protocol, such as JSONResult; %T is none", r)
 }
