@@ -99,7 +99,7 @@ func (m *devModule) edit(version string) {
 
 // env is the environment of talaria dev.
 func (m *devModule) env() []string {
-	return append(os.Environ(), "TALARIA_COMMAND=1", "TMPDIR="+m.temp, "GOWORK=", "GOFLAGS=")
+	return append(os.Environ(), "TALARIA_COMMAND=1", "TMPDIR="+m.temp, "GOWORK=")
 }
 
 // serve starts talaria dev with an address and returns its URL.
@@ -313,7 +313,7 @@ func TestDevUsage(t *testing.T) {
 		{". x", exitUsage, "arguments of the program stand behind --: talaria dev . -- ARGS"},
 		{". -stdio", exitUsage, "arguments of the program stand behind --"},
 		{"./tools", exitUsage, "./tools is no program: package tools"},
-		{"./nope", exitUsage, "./nope: stat "},
+		{"./nope", exitUsage, "./nope: there is no such directory"},
 		{"--http 8080 .", exitUsage, "write host:port, such as 127.0.0.1:8080"},
 		{"--http 0.0.0.0:0 .", exitUsage, "others could reach it; take 127.0.0.1"},
 		{"https://example.com/mcp", exitUsage, "malformed import path"},

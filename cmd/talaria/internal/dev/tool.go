@@ -36,14 +36,17 @@ func (t *Tool) Make(ctx context.Context) (Sources, string, error) {
 	defer stop()
 	t.built++
 	dir := filepath.Join(t.Temp, strconv.Itoa(t.built))
-	_, pkg := t.where()
+	at, pkg, err := t.where()
+	if err != nil {
+		return Sources{}, "", err
+	}
 	var unbuilt error
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, unbuilt = t.run(ctx, "build", "-o", dir+string(filepath.Separator), pkg)
+		_, unbuilt = t.run(ctx, at, "build", "-o", dir+string(filepath.Separator), pkg)
 	}()
-	sources, err := t.sources(ctx)
+	sources, err := t.sources(ctx, at, pkg)
 	if err != nil {
 		stop() // the sources say it better
 	}
@@ -71,17 +74,23 @@ func (t *Tool) Keep(file string) {
 }
 
 // where returns the directory in which go runs, "" for this one, and the package from there.
-func (t *Tool) where() (dir, pkg string) {
-	if info, err := os.Stat(t.Package); err == nil && info.IsDir() && (filepath.IsAbs(t.Package) || strings.HasPrefix(t.Package, ".")) {
-		return t.Package, "."
+func (t *Tool) where() (dir, pkg string, err error) {
+	if strings.Contains(t.Package, "...") || !filepath.IsAbs(t.Package) && !strings.HasPrefix(t.Package, ".") {
+		return "", t.Package, nil
 	}
-	return "", t.Package
+	switch info, err := os.Stat(t.Package); {
+	case err != nil:
+		return "", "", fmt.Errorf("%s: there is no such directory", t.Package)
+	case info.IsDir():
+		return t.Package, ".", nil
+	}
+	return "", t.Package, nil
 }
 
-// run runs go and returns what it prints.
-func (t *Tool) run(ctx context.Context, args ...string) ([]byte, error) {
+// run runs go in a directory and returns what it prints.
+func (t *Tool) run(ctx context.Context, at string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir, _ = t.where()
+	cmd.Dir = at
 	cmd.Env = append(cmd.Environ(), "GOTMPDIR="+t.Temp) // removed also when go is killed
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -131,14 +140,13 @@ func (p *listed) own() bool {
 	return !p.Standard && p.Dir != "" // files that the command line names
 }
 
-// sources finds the sources of the package.
-func (t *Tool) sources(ctx context.Context) (Sources, error) {
-	_, pkg := t.where()
-	out, err := t.run(ctx, "list", "-e", "-deps", listedFields, pkg)
+// sources finds the sources of the package, as it is called in the directory at.
+func (t *Tool) sources(ctx context.Context, at, pkg string) (Sources, error) {
+	out, err := t.run(ctx, at, "list", "-e", "-deps", listedFields, pkg)
 	if err != nil {
 		return Sources{}, err
 	}
-	workspace, err := t.run(ctx, "env", "GOWORK")
+	workspace, err := t.run(ctx, at, "env", "GOWORK")
 	if err != nil {
 		return Sources{}, err
 	}

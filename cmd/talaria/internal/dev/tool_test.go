@@ -58,7 +58,7 @@ func TestSources(t *testing.T) {
 		"main.go":         "package main\n\nimport (\n\t_ \"example.com/m/part\"\n\t_ \"example.com/other/sub\"\n)\n\nfunc main() {}\n",
 	})
 	tool := &Tool{Package: ".", Temp: t.TempDir()}
-	s, err := tool.sources(t.Context())
+	s, err := tool.sources(t.Context(), "", ".")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestWrong(t *testing.T) {
 		watched bool
 	}{
 		{pkg: "./tools", want: "./tools is no program: package tools"},
-		{pkg: "./nope", want: "./nope: "},
+		{pkg: "./nope", want: "./nope: there is no such directory"},
 		{pkg: "./empty", want: "./empty: no Go files in "},
 		{pkg: "./...", want: "./... names "},
 		{pkg: "example.com/nope", want: "example.com/nope: no required module provides package"},
