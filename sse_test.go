@@ -251,7 +251,8 @@ func TestSSERefused(t *testing.T) {
 		{"other principal", c.url, pingLine, http.Header{"X-User": {"eve"}}, http.StatusNotFound, "Session not found"},
 		{"page", c.url, pingLine, http.Header{"Origin": {"https://evil.example.com"}}, http.StatusForbidden, "not allowed"},
 		{"no JSON", c.url, pingLine, http.Header{"Content-Type": {"text/plain"}}, http.StatusUnsupportedMediaType, "application/json"},
-		{"too large", c.url, strings.Repeat(" ", 5<<20), nil, http.StatusRequestEntityTooLarge, "limit"},
+		{"too large, answered on the stream", c.url, strings.Repeat(" ", 5<<20), nil, http.StatusAccepted, ""},
+		{"too large, unknown session", server.URL + "?sessionId=x", strings.Repeat(" ", 5<<20), nil, http.StatusNotFound, "Session not found"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if status, body := postTo(t, tt.url, tt.body, tt.header); status != tt.status || !strings.Contains(body, tt.want) {

@@ -3,10 +3,12 @@ package mcp_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -15,7 +17,7 @@ import (
 // request, wherever that stands, and that the connection can be used afterwards.
 func TestTooLong(t *testing.T) {
 	for _, rev := range needs.Revisions() {
-		for _, tr := range transports {
+		for _, tr := range transportsOf(rev) {
 			limit := 64 << 10
 			switch {
 			case tr.name == "pipe", tr.name == "stdio" && rev != protocol.V20241105 && rev != protocol.Latest:
@@ -63,5 +65,88 @@ func testTooLong(t *testing.T, tr transportUnderTest, rev protocol.Revision, lim
 	}
 	if answer := p.ask("tools/list", ""); !strings.Contains(answer, `"tools":[`) {
 		t.Errorf("then %.300s", answer)
+	}
+}
+
+// TestSpoiledAnswer checks that a question to the client fails at once if the answer to it
+// cannot be taken, and that nothing else does.
+func TestSpoiledAnswer(t *testing.T) {
+	for _, rev := range needs.Revisions() {
+		if rev.Modern() {
+			continue // answers are parts of requests
+		}
+		for _, tr := range transportsOf(rev) {
+			limit := 64 << 10
+			switch {
+			case tr.name == "stdio" && needs.Race:
+				continue // one goroutine reads it
+			case tr.name == "stdio":
+				limit = 4 << 20 // which the server does not change
+			case tr.name == "pipe":
+				limit = 0
+			}
+			t.Run(rev.String()+" "+tr.name, func(t *testing.T) { testSpoiledAnswer(t, tr, rev, limit) })
+		}
+	}
+}
+
+func testSpoiledAnswer(t *testing.T, tr transportUnderTest, rev protocol.Revision, limit int) {
+	text := strings.Repeat("x", limit)
+	tests := []struct{ name, message, want string }{
+		{"result", `{"jsonrpc":"2.0","id":$id,"result":{"role":"assistant","model":"m","content":{"type":"text","text":"` + text + `"}}}`, "is longer than the limit"},
+		{"id last", `{"jsonrpc":"2.0","result":{"text":"` + text + `"},"id":$id}`, "is longer than the limit"},
+		{"error", `{"jsonrpc":"2.0","id":$id,"error":{"code":1,"message":"` + text + `"}}`, "is longer than the limit"},
+		{"result and error", `{"jsonrpc":"2.0","id":$id,"result":{},"error":{"code":1,"message":"m"}}`, "is not valid"},
+		{"no version", `{"id":$id,"result":{}}`, "is not valid"},
+		{"batch", `[{"jsonrpc":"2.0","id":$id,"result":{},"error":{"code":1,"message":"m"}}]`, "is not valid"},
+	}
+	s := mcp.NewServer(mcp.Info{Name: "s", Version: "1"}, &mcp.Options{Limits: mcp.Limits{Message: limit}})
+	s.MustAdd(mcp.Tool("think", func(f *mcp.Frame, _ empty) (string, error) {
+		_, err := frame.Sample(f, "thought", protocol.SampleParams{MaxTokens: 9, Messages: []protocol.SampleMessage{{Role: mcp.RoleUser, Content: []mcp.Content{mcp.TextContent{Text: "why?"}}}}})
+		return "", err
+	}, mcp.Doc("asks a model")))
+	p := arrive(t, tr, rev, s)
+	p.want(p.ask("initialize", strings.Replace(hello(rev.String()), `"capabilities":{}`, `"capabilities":{"sampling":{}}`, 1)), `"result":`)
+	p.c.say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	h := p.hear()
+	for i, test := range tests {
+		if limit == 0 && test.want != "is not valid" || strings.HasPrefix(test.message, "[") && rev != protocol.V20250326 {
+			continue
+		}
+		h.send(fmt.Sprint(100+i), "tools/call", `"name":"think"`)
+		var question struct {
+			ID     json.RawMessage
+			Method string
+		}
+		asked := h.next()
+		if err := json.Unmarshal([]byte(asked), &question); err != nil || question.Method == "" {
+			t.Fatalf("asked %.300s, %v", asked, err)
+		}
+		// Neither that of another question nor one without an id is for this one.
+		for _, id := range []string{`"none"`, `null`} {
+			h.refused(strings.Replace(test.message, "$id", id, 1))
+		}
+		h.refused(strings.Replace(test.message, "$id", string(question.ID), 1))
+		h.want(h.answerTo(fmt.Sprint(100+i)), `"isError":true`, test.want)
+	}
+}
+
+// refused sends a message that the server refuses, by its status over HTTP.
+func (h *hearing) refused(line string) {
+	if c, ok := h.c.(*httpClient); ok {
+		if status, body := c.send(line); status != http.StatusBadRequest && status != http.StatusRequestEntityTooLarge && status != http.StatusAccepted {
+			h.t.Errorf("POST: %d %s", status, body)
+		}
+		return
+	}
+	h.line(line)
+}
+
+// answerTo returns the answer to a request, behind errors without an id.
+func (h *hearing) answerTo(id string) string {
+	for {
+		if m := h.next(); answerID(m) == id {
+			return m
+		}
 	}
 }

@@ -121,14 +121,15 @@ func (p *Pending) leave(id protocol.ID) {
 	delete(p.waits, id)
 }
 
-// Spoil ends the request of that id, to which an answer came that cannot be read.
+// Spoil ends the request of that id, to which an answer came that cannot be read. The
+// error of its caller is not why, which would be sent to the client as its own.
 func (p *Pending) Spoil(id protocol.ID, why error) {
 	id = id.Canonical()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if answered, ok := p.waits[id]; ok {
 		delete(p.waits, id)
-		answered <- reply{err: fmt.Errorf("the client's answer is not valid: %w", why)}
+		answered <- reply{err: fmt.Errorf("the client's answer is not valid: %v", why)}
 	}
 }
 

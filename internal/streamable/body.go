@@ -38,42 +38,41 @@ type reading struct {
 }
 
 // read reads the body of r within the time limit. A fault comes with its HTTP
-// status; body is the envelope of the message then, as far as it is known.
-func (b *bodyReader) read(out *exchange, r *http.Request) (body []byte, status int, fault *protocol.Error) {
+// status; long is what is known of a message over the limit, nil for other faults.
+func (b *bodyReader) read(out *exchange, r *http.Request) (body []byte, long *transport.TooLongError, status int, fault *protocol.Error) {
 	b.enter(&out.reading)
-	body, status, fault = b.readAll(out.w, r)
+	body, long, status, fault = b.readAll(out.w, r)
 	if late := b.leave(&out.reading); late && fault == nil {
 		// The last byte came as the time ran out: the deadline may have ended
 		// the request's context already.
 		body, status, fault = nil, http.StatusRequestTimeout, unreadable()
 	}
-	if status == http.StatusRequestEntityTooLarge {
+	if long != nil {
 		b.limitRest(out.w)
 	}
-	return body, status, fault
+	return body, long, status, fault
 }
 
-// readAll reads the body up to the limit of its length. A fault comes with its
-// HTTP status.
-func (b *bodyReader) readAll(w http.ResponseWriter, r *http.Request) (body []byte, status int, fault *protocol.Error) {
+// readAll reads the body up to the limit of its length. Its results are those of read.
+func (b *bodyReader) readAll(w http.ResponseWriter, r *http.Request) (body []byte, long *transport.TooLongError, status int, fault *protocol.Error) {
 	if 0 <= r.ContentLength && r.ContentLength <= min(promised, b.max) {
 		body = make([]byte, r.ContentLength)
 		if _, err := io.ReadFull(r.Body, body); err != nil {
-			return nil, unreadableStatus(err), unreadable()
+			return nil, nil, unreadableStatus(err), unreadable()
 		}
-		return body, 0, nil
+		return body, nil, 0, nil
 	}
 	if r.ContentLength <= b.max {
 		var err error
 		if body, err = io.ReadAll(io.LimitReader(r.Body, b.max+1)); err != nil {
-			return nil, unreadableStatus(err), unreadable()
+			return nil, nil, unreadableStatus(err), unreadable()
 		}
 		if int64(len(body)) <= b.max {
-			return body, 0, nil
+			return body, nil, 0, nil
 		}
 	}
-	envelope, long := b.skip(w, r, body)
-	return envelope, http.StatusRequestEntityTooLarge, wire.Refused("too_long", protocol.CodeInvalidRequest, "%v", long)
+	long = b.skip(w, r, body)
+	return nil, long, http.StatusRequestEntityTooLarge, wire.Refused("too_long", protocol.CodeInvalidRequest, "%v", long)
 }
 
 // restOfBody is how much of a body beyond the limit is read for the id of the request,
@@ -82,8 +81,8 @@ const restOfBody = 256 << 10
 
 // skip reads on in a body that is too long, of which begin has been read. It returns
 // what is known of the message.
-func (b *bodyReader) skip(w http.ResponseWriter, r *http.Request, begin []byte) (envelope []byte, long *transport.TooLongError) {
-	long = &transport.TooLongError{Limit: int(b.max)}
+func (b *bodyReader) skip(w http.ResponseWriter, r *http.Request, begin []byte) *transport.TooLongError {
+	long := &transport.TooLongError{Limit: int(b.max)}
 	_, _ = long.Write(begin)
 	if r.Header.Get("Expect") == "" || begin != nil { // otherwise the client waits before it sends the body
 		_, err := io.Copy(long, http.MaxBytesReader(w, r.Body, b.max+restOfBody-int64(len(begin))))
@@ -92,8 +91,7 @@ func (b *bodyReader) skip(w http.ResponseWriter, r *http.Request, begin []byte) 
 		}
 	}
 	long.Size = max(long.Size, r.ContentLength)
-	envelope, _ = long.Message()
-	return envelope, long
+	return long
 }
 
 // promised is the length in bytes up to which Content-Length is believed and

@@ -51,6 +51,7 @@ import (
 	"github.com/talaria-go/mcp/internal/guard"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport"
 )
 
 // The limits that zero Options stand for.
@@ -177,15 +178,15 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 	if !h.open(out, w, r) {
 		return
 	}
-	body, status, fault := h.bodies.read(out, r)
+	body, long, status, fault := h.bodies.read(out, r)
+	if id := h.sse.of(r); id != "" && (fault == nil || long != nil) {
+		h.sse.post(w, r, id, posted{message: body, long: long})
+		return
+	}
 	if fault != nil {
 		h.backend.Refused(r, false, fault)
 		setRetryAfter(w.Header(), fault)
-		writeJSON(w, status, wire.AppendErrorResponse(nil, idOf(body), fault, h.revisionOf(r)))
-		return
-	}
-	if id := h.sse.of(r); id != "" {
-		h.sse.post(w, r, id, body)
+		writeJSON(w, status, wire.AppendErrorResponse(nil, h.spoiled(r, long, fault), fault, h.revisionOf(r)))
 		return
 	}
 	if wire.IsBatch(body) {
@@ -205,11 +206,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 		}
 		c.out.json = true // an error with a status is never an event
 		setRetryAfter(w.Header(), fault)
-		id := c.Message.ID
-		if c.Message.Kind() == protocol.KindResponse {
-			id = protocol.ID{}
-		}
-		c.out.answer(status, wire.AppendErrorResponse(nil, id, fault, rev))
+		c.out.answer(status, wire.AppendErrorResponse(nil, h.spoil(r, &c.Message, fault), fault, rev))
 		return
 	}
 	if c.Message.Kind() != protocol.KindRequest {
@@ -334,6 +331,7 @@ func (h *Handler) postBatch(out *exchange, r *http.Request, body []byte) {
 		}
 		switch {
 		case faults[i] != nil && c.Message.Kind() == protocol.KindResponse: // which nobody answers
+			h.spoil(r, &c.Message, faults[i])
 		case faults[i] != nil:
 			requests++
 			answers[i] = wire.AppendErrorResponse(nil, c.Message.ID, faults[i], c.Revision)
@@ -491,13 +489,30 @@ func writeFault(w http.ResponseWriter, status int, e *protocol.Error) {
 	writeJSON(w, status, wire.AppendErrorResponse(nil, protocol.ID{}, e, protocol.Latest))
 }
 
-// idOf returns the id of the request of which text is what could be read, or zero.
-func idOf(text []byte) protocol.ID {
-	m, _ := protocol.Decode(text) // has the id also with an error
-	if m.Kind() == protocol.KindResponse {
+// spoiled is spoil for a message of which long is what is known; nil is nothing.
+func (h *Handler) spoiled(r *http.Request, long *transport.TooLongError, fault *protocol.Error) protocol.ID {
+	if long == nil {
 		return protocol.ID{}
 	}
-	return m.ID
+	text, _ := long.Message()
+	m, _ := protocol.Decode(text) // has what is known also with an error
+	return h.spoil(r, &m, fault)
+}
+
+// spoil takes a message that r has brought and that is refused with fault. It returns the
+// id to answer with. A response has none: the question that it is for fails.
+func (h *Handler) spoil(r *http.Request, m *protocol.Message, fault *protocol.Error) protocol.ID {
+	if m.Kind() != protocol.KindResponse {
+		return m.ID
+	}
+	if x, _, lost := h.session(r); lost == nil && !m.ID.IsZero() {
+		why := *fault
+		why.Message = "the answer is not valid: " + why.Message
+		c := &Call{HTTP: r, Revision: x.Revision(), Session: x}
+		c.Message = protocol.Message{ID: m.ID, Error: wire.AppendError(nil, &why)}
+		_ = h.notify(c) // it logs what it returns
+	}
+	return protocol.ID{}
 }
 
 // jsonType is the value of Content-Type, shared by all answers so that none

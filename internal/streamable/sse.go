@@ -43,9 +43,11 @@ type sseConn struct {
 
 var _ Posted = (*sseConn)(nil)
 
-// posted is a message and the request that has brought it.
+// posted is a message, or what is known of one that is too long, and the request that
+// has brought it.
 type posted struct {
 	message []byte
+	long    *transport.TooLongError // nil for a message
 	by      *http.Request
 }
 
@@ -58,6 +60,9 @@ func (c *sseConn) Read() ([]byte, error) {
 	select {
 	case p := <-c.posted:
 		c.last = p.by
+		if p.long != nil {
+			return nil, p.long
+		}
 		return p.message, nil
 	case <-c.gone:
 		return nil, transport.ErrPeerGone
@@ -66,11 +71,11 @@ func (c *sseConn) Read() ([]byte, error) {
 	}
 }
 
-// take hands a message that by brings to Read, and waits up to postTime for room. The
+// take hands what by brings to Read, and waits up to postTime for room. The
 // values of by's context, such as the identity, stay; its end does not. The fault is
 // CodeSessionNotFound for a message of another client, or on a stream that is over, or
 // CodeBusy.
-func (c *sseConn) take(by *http.Request, message []byte) *protocol.Error {
+func (c *sseConn) take(by *http.Request, p posted) *protocol.Error {
 	if !c.ours(by) {
 		return streamNotFound()
 	}
@@ -79,7 +84,7 @@ func (c *sseConn) take(by *http.Request, message []byte) *protocol.Error {
 		return streamNotFound()
 	default:
 	}
-	p := posted{message, by.WithContext(context.WithoutCancel(by.Context()))} // which ends with the response
+	p.by = by.WithContext(context.WithoutCancel(by.Context())) // which ends with the response
 	select {
 	case c.posted <- p:
 		return nil
@@ -262,11 +267,11 @@ func (s *sseStreams) of(r *http.Request) string {
 }
 
 // post takes a message for a connection and answers 202; the answer to the
-// message itself travels on the stream.
-func (s *sseStreams) post(w http.ResponseWriter, r *http.Request, id string, body []byte) {
+// message itself travels on the stream, also to one that is too long.
+func (s *sseStreams) post(w http.ResponseWriter, r *http.Request, id string, p posted) {
 	fault := streamNotFound()
 	if c, ok := s.get(id); ok {
-		fault = c.take(r, body)
+		fault = c.take(r, p)
 	}
 	if fault == nil {
 		w.WriteHeader(http.StatusAccepted)

@@ -365,7 +365,7 @@ func missing(f *mcp.Frame, err error, gone bool) error {
 	switch {
 	case gone:
 		own.Code = protocol.CodeResourceNotFound
-	case own.Code == protocol.CodeInvalidParams && f.Revision().Modern() && jsonx.Unmarshal(data, &members) == nil:
+	case own.Code == protocol.CodeInvalidParams && f.Revision().Modern() && len(data) > 0 && jsonx.Unmarshal(data, &members) == nil:
 		delete(members, "uri")
 		own.Data = members
 	}
