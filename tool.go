@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -253,6 +254,9 @@ func (t *tool) noteHosts(c *compiler, definition protocol.Tool, plan *schema.Pla
 		return
 	}
 	definition.InputSchema = def.narrow
+	if plan != nil && !def.authored && !bytes.Contains(def.narrow, []byte(`"$ref"`)) {
+		definition.InputSchema = noArgumentsSchema // else all of it is taken, but for what is noted
+	}
 	noted := func(f hostrules.Finding) bool {
 		if plan == nil || f.Rule.ID != "member" && f.Rule.ID != "type-none" {
 			return false
@@ -266,6 +270,9 @@ func (t *tool) noteHosts(c *compiler, definition protocol.Tool, plan *schema.Pla
 		c.hosts = append(c.hosts, f)
 	}
 }
+
+// noArgumentsSchema is the schema of a tool without arguments.
+var noArgumentsSchema = json.RawMessage(`{"type":"object","properties":{}}`)
 
 // failed turns the error of a call into its result: errors are for the model
 // to read, unless they are protocol errors.

@@ -318,7 +318,7 @@ func (e *emitter) members(sh *shape) *jsonschema.Schema {
 		for _, sentence := range f.when {
 			p.Description = joinSentences(p.Description, sentence)
 		}
-		if e.narrow {
+		if e.narrow && len(f.when) > 0 {
 			e.said[p] = append(e.said[p], f.when...)
 		}
 		if f.header != "" {
@@ -395,6 +395,9 @@ func (e *emitter) limit(n *node, s *jsonschema.Schema) (notes []string) {
 		notes = append(notes, "At most "+strconv.Itoa(maxBigDigits)+" digits.")
 	}
 	say := func(sentences ...string) {
+		if len(sentences) == 0 {
+			return
+		}
 		notes, e.said[s] = append(notes, sentences...), append(e.said[s], sentences...)
 	}
 	if e.narrow {

@@ -112,8 +112,8 @@ func AddExamples(s *jsonschema.Schema, values ...any) {
 // go into allOf. The two schemas share what the keywords of more point to, so
 // more must not be used afterwards.
 func AddAll(s, more *jsonschema.Schema) {
-	rest := &jsonschema.Schema{}
-	have, add, conflict := reflect.ValueOf(s).Elem(), reflect.ValueOf(more).Elem(), reflect.ValueOf(rest).Elem()
+	var rest *jsonschema.Schema
+	have, add := reflect.ValueOf(s).Elem(), reflect.ValueOf(more).Elem()
 	for i := range add.NumField() {
 		f := add.Field(i)
 		switch at := have.Field(i); {
@@ -121,10 +121,13 @@ func AddAll(s, more *jsonschema.Schema) {
 		case at.IsZero():
 			at.Set(f)
 		case !reflect.DeepEqual(at.Interface(), f.Interface()):
-			conflict.Field(i).Set(f)
+			if rest == nil {
+				rest = &jsonschema.Schema{}
+			}
+			reflect.ValueOf(rest).Elem().Field(i).Set(f)
 		}
 	}
-	if !IsOnly(rest, &jsonschema.Schema{}) {
+	if rest != nil {
 		Also(s, rest)
 	}
 }

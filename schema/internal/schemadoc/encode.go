@@ -4,10 +4,10 @@
 //
 // Copies matter because schemas come from methods of users' types and are given
 // to users, who may change them. Stable bytes matter because lists of tools are
-// cached and compared by clients. The type's own MarshalJSON gives neither: it
+// cached and compared by clients. What the type itself writes gives neither: it
 // puts keywords in another order and escapes characters for HTML.
 //
-// Fields are read by reflection over the exported fields of the type only. A
+// Fields are read by reflection. A
 // keyword in Extras takes precedence over the field for the same keyword, so
 // that a keyword can have a value that the field's type does not permit, such
 // as a list of types.
@@ -68,7 +68,7 @@ var Vocabulary = sync.OnceValue(func() map[string]bool {
 	return known
 })
 
-// Append appends a schema as JSON. Unlike MarshalJSON it always writes the same
+// Append appends a schema as JSON. Unlike the type itself it always writes the same
 // bytes for the same schema, puts type and description first, writes {} for an
 // empty schema and for true, and does not escape <, > and &.
 func Append(dst []byte, s *jsonschema.Schema) []byte {
@@ -98,7 +98,11 @@ func Append(dst []byte, s *jsonschema.Schema) []byte {
 			dst = appendProperties(dst, s)
 		} else if fv := v.Field(f.index); !fv.IsZero() && !(fv.Kind() == reflect.Slice && fv.Len() == 0) {
 			name(f.name)
-			dst = appendKeyword(dst, fv.Interface())
+			if fv.Type() == reflect.TypeFor[string]() {
+				dst = jsonx.AppendString(dst, fv.String())
+			} else {
+				dst = appendKeyword(dst, fv.Interface())
+			}
 		}
 	}
 	for _, k := range extras {
@@ -110,21 +114,25 @@ func Append(dst []byte, s *jsonschema.Schema) []byte {
 	return append(dst, '}')
 }
 
-// isFalse reports whether a schema is the boolean schema false. That is
-// recorded in an unexported field, so the type's MarshalJSON is asked, after
-// everything else has been removed from a copy.
+// booleanField is the index of the unexported field in which a schema records that it
+// is a boolean. It panics if a release of the package has it elsewhere.
+var booleanField = sync.OnceValue(func() int {
+	v := reflect.ValueOf(jsonschema.FalseSchema).Elem()
+	for i := range v.NumField() {
+		if f := v.Field(i); !v.Type().Field(i).IsExported() && f.Type() == reflect.TypeFor[*bool]() && !f.IsNil() && !f.Elem().Bool() {
+			return i
+		}
+	}
+	panic("schemadoc: jsonschema.FalseSchema has no field that says so")
+})
+
+// isFalse reports whether a schema is the boolean schema false.
 func isFalse(s *jsonschema.Schema) bool {
 	if s.Type != "" || s.Ref != "" {
 		return false // who makes a schema of these does not make it of a boolean
 	}
-	bare := *s
-	v := reflect.ValueOf(&bare).Elem()
-	for _, f := range schemaFields() {
-		v.Field(f.index).SetZero()
-	}
-	bare.Extras = nil
-	text, err := bare.MarshalJSON()
-	return err == nil && string(text) == "false"
+	boolean := reflect.ValueOf(s).Elem().Field(booleanField())
+	return !boolean.IsNil() && !boolean.Elem().Bool()
 }
 
 // appendKeyword appends the value of a field.
