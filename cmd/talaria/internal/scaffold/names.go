@@ -16,7 +16,7 @@ var standard = strings.Fields(`archive arena bufio builtin bytes cmp compress co
 
 // programs are names that a program cannot have: its directory or its executable would
 // be taken for something else.
-var programs = strings.Fields("internal main vendor testdata go gofmt readme.md go.mod go.sum go.work main.go words.go words_test.go")
+var programs = strings.Fields("internal main vendor testdata go gofmt readme.md go.mod go.sum go.work main.go mcp.lock words.go words_test.go")
 
 var (
 	// device is a file name that Windows has for a device, whatever its extension.

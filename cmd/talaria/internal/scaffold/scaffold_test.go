@@ -1,6 +1,7 @@
 package scaffold
 
 import (
+	"bytes"
 	"go/format"
 	"net"
 	"net/http"
@@ -87,7 +88,7 @@ func TestProject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(files, " "); got != "README.md .gitignore go.mod main.go words.go words_test.go" {
+	if got := strings.Join(files, " "); got != "README.md .gitignore go.mod main.go mcp.lock words.go words_test.go" {
 		t.Errorf("got %s", got)
 	}
 	for _, name := range files {
@@ -119,6 +120,22 @@ func TestProject(t *testing.T) {
 		}
 	}
 	serves(t, dir)
+	main := filepath.Join(dir, "main.go")
+	text, err := os.ReadFile(main)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(main, bytes.Replace(text, []byte(`"count_words"`), []byte(`"count.words"`), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-run", "TestTools", ".")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
+	out, err := cmd.CombinedOutput()
+	for _, want := range []string{"refused  name  count.words", "count_words", "the tools are not what mcp.lock has", "MCPTEST_UPDATE=1 go test accepts it"} {
+		if err == nil || !strings.Contains(string(out), want) {
+			t.Errorf("of a tool that was renamed, %v has no %q: %s", err, want, out)
+		}
+	}
 	if _, err := p.Write(dir); err == nil || !strings.Contains(err.Error(), "is not empty") {
 		t.Errorf("got %v, want the directory refused", err)
 	}
