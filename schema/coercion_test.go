@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/invopop/jsonschema"
+
 	"github.com/talaria-go/mcp/schema/civil"
 	"github.com/talaria-go/mcp/schema/raw"
 )
@@ -33,7 +35,22 @@ type everyCoercion struct {
 	Limit    int               `json:"limit" validate:"omitempty,min=5"`
 	Nullable *string           `json:"nullable" jsonschema:"nullable"`
 	Deep     map[string][]bool `json:"deep,omitempty"`
+	Objects  []textPlain       `json:"objects,omitempty"`
+	Ptrs     []*textPlain      `json:"ptrs,omitempty"`
+	Maps     []map[string]int  `json:"maps,omitempty"`
+	Any      []any             `json:"any,omitempty"`
+	Raw      []json.RawMessage `json:"raw,omitempty"`
+	Own      []ownJSON         `json:"own,omitempty"`
+	Nulls    []Null[textPlain] `json:"nulls,omitempty"`
+	Enums    []string          `json:"enums,omitempty" validate:"dive,oneof=asc desc"`
+	Lists    [][]textPlain     `json:"lists,omitempty"`
 }
+
+// ownJSON has its own JSON form.
+type ownJSON string
+
+func (*ownJSON) JSONSchema() *jsonschema.Schema    { return &jsonschema.Schema{Type: "string"} }
+func (o *ownJSON) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, (*string)(o)) }
 
 // coercionRows are the rows: what lenient mode makes of a value, as JSON ("" if
 // it is refused), and where it had to coerce. Strict mode refuses every value
@@ -97,6 +114,27 @@ var coercionRows = []struct {
 	{"7 a text for a list", "list", `"a"`, `["a"]`, "/list"},
 	{"7 not of another type", "list", `true`, "", ""},
 	{"7 a list in a map", "deep", `{"a":true}`, `{"a":[true]}`, "/deep/a"},
+	{"7 an integer for a list of texts", "list", `5`, `["5"]`, "/list /list/0"},
+	{"7 no fraction for a list of texts", "list", `1.5`, "", ""},
+	{"7 an integer for a list of enums", "enums", `5`, "", ""},
+	{"7 an object for a list", "objects", `{"s":"x"}`, `[{"s":"x"}]`, "/objects"},
+	{"7 an object inside a string for a list", "objects", `" {\"s\":\"x\"}"`, `[{"s":"x"}]`, "/objects"},
+	{"7 the same for pointers", "ptrs", `"{\"s\":\"x\"}"`, `[{"s":"x"}]`, "/ptrs"},
+	{"7 the same for maps", "maps", `"{\"a\":1}"`, `[{"a":1}]`, "/maps"},
+	{"7 the same for Null", "nulls", `"{\"s\":\"x\"}"`, `[{"s":"x"}]`, "/nulls"},
+	{"7 an object for Null", "nulls", `{"s":"x"}`, `[{"s":"x"}]`, "/nulls"},
+	{"7 an object with an issue", "objects", `"{\"z\":1}"`, "", ""},
+	{"7 an object twice inside a string", "objects", `"\"{}\""`, "", ""},
+	{"7 a broken object", "objects", `"{\"s\":"`, "", ""},
+	{"7 any text", "any", `"x"`, `["x"]`, "/any"},
+	{"7 any number", "any", `1`, `[1]`, "/any"},
+	{"7 any object", "any", `{"a":1}`, `[{"a":1}]`, "/any"},
+	{"7 any text that has an object", "any", `"{\"a\":1}"`, "", ""},
+	{"7 null is no item", "any", `null`, "absent", "/any"},
+	{"7 raw", "raw", `true`, `[true]`, "/raw"},
+	{"7 a type with its own form", "own", `"x"`, `["x"]`, "/own"},
+	{"7 not in a list", "lists", `[{"s":"x"}]`, "", ""},
+	{"7 not from text in a list", "lists", `["{\"s\":\"x\"}"]`, "", ""},
 	{"never rounding", "int", `2.5`, "", ""},
 	{"never near values", "enum", `"ascending"`, "", ""},
 	{"never other dates", "day", `"31/01/2026"`, "", ""},

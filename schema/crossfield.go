@@ -312,7 +312,7 @@ func checkRelations(d *decoder, n *node, sh *shape, p slot, marks []byte) {
 		d.push(f.name)
 		if k.root {
 			d.putOff(deferred{n: f.node, cross: k, at: at})
-		} else if o := &sh.fields[k.other[0]]; marks[k.other[0]] >= markEmpty {
+		} else if o := &sh.fields[k.other[0]]; o.comparable(marks[k.other[0]]) {
 			k.check(d, f.node, at, o.node, o.find(p), wording.Pointer(d.path))
 		}
 		d.pop()

@@ -293,7 +293,7 @@ func (d *decoder) skip() bool {
 // so that issues of elements come first, as in the document.
 func (d *decoder) list(n *node, p slot, k jsonx.Kind) bool {
 	if k != jsonx.Array {
-		if d.coerces(n) && !d.inText && n.kind == nodeList && d.single(n.elem, k) {
+		if d.coerces(n) && !d.inText && d.listed() && d.single(n.elem, k) {
 			return d.wrap(n, p)
 		}
 		return d.fromText(n, p, k, jsonx.Array)
@@ -411,8 +411,9 @@ func (d *decoder) arrayElements(n *node, p slot, more bool) (count int, err erro
 }
 
 // fromText reads a JSON array or object that came inside a string, as some
-// models send it. Only one level is unwrapped. Text that is not wholly an array
-// or object is reported as a value of the wrong type, quoted as it came.
+// models send it. Only one level is unwrapped. An object for a list of objects is its
+// only item. Text that is not wholly an array or object is reported as a value of the
+// wrong type, quoted as it came.
 func (d *decoder) fromText(n *node, p slot, k, want jsonx.Kind) bool {
 	if k != jsonx.String || !d.coerces(n) || d.inText {
 		return d.mismatch(n)
@@ -425,6 +426,10 @@ func (d *decoder) fromText(n *node, p slot, k, want jsonx.Kind) bool {
 	inner := append([]byte(nil), trimSpace(str)...)
 	probe := jsonx.Scanner{Buf: inner, MaxDepth: d.plan.maxDepth}
 	probe.SetDepth(d.s.Depth())
+	if kind := probe.Peek(); kind == jsonx.Object && want == jsonx.Array && d.listed() && ofObjects(n.elem) {
+		inner = slices.Concat([]byte{'['}, inner, []byte{']'})
+		probe.Buf = inner
+	}
 	if probe.Peek() != want || !wellFormed(&probe) {
 		d.wrongType(n, d.s.Buf[start:d.s.Pos])
 		return true

@@ -83,7 +83,7 @@ func (r *deferred) compare(d *decoder, dst slot) {
 	at, sh := root.deref(dst), root.object
 	for i, index := range r.cross.other {
 		marks := d.saved[at]
-		if at == (slot{}) || len(marks) <= index || marks[index] < markEmpty {
+		if at == (slot{}) || len(marks) <= index || !sh.fields[index].comparable(marks[index]) {
 			return
 		}
 		f := &sh.fields[index]

@@ -67,7 +67,8 @@
 //   - eqfield, nefield, gtfield, gtefield, ltfield and ltefield compare with
 //     another member of the same struct, eqcsfield and the like with one on a path
 //     from the top, such as Range.From. fieldcontains and fieldexcludes look for
-//     the other member's text. The description says so, as the schema cannot.
+//     the other member's text. The description says so, as the schema cannot. An
+//     absent member counts as its default; without one nothing is compared.
 //
 // Where JSON Schema has a keyword that says exactly the same, the rule becomes that
 // keyword. Where it can say part, as with email, that part is in the schema and the
@@ -88,9 +89,9 @@
 //   - time.Time is text by RFC 3339, and time.Duration has forms of its own, below.
 //   - Date, TimeOfDay and NaiveDateTime of package civil are for what has no zone.
 //   - A type with UnmarshalText is a string; a method Enum() []T lists its values,
-//     by what MarshalText writes, and oneof takes those texts. That holds for every
-//     kind of type, also as the key of a map; a method String alone says nothing, as
-//     in encoding/json.
+//     by what MarshalText writes, and oneof takes those texts, to keep some of the
+//     values. That holds for every kind of type, also as the key of a map; a method
+//     String alone says nothing, as in encoding/json.
 //   - Types of net/netip, math/big and net/url, and UUIDs of the well-known
 //     packages, have descriptions and patterns.
 //   - any takes every value, and json.RawMessage keeps its text.
@@ -121,10 +122,11 @@
 //
 // Unless Options.Strict is set, values that models are known to send are read
 // as what they mean, when that is certain: "5" for an integer, "true" for a
-// boolean, 5 for a string, an object or array inside a string, and null or ""
-// for an optional member that is not set. What is uncertain stays an error: 1.0 is
-// no string, and "yes" no boolean. mcp:"strict" turns coercion off for a field and
-// all that is below it, and names of members are never coerced.
+// boolean, 5 for a string, an object or array inside a string, a single item for a
+// list, and null or "" for an optional member that is not set. What is uncertain stays
+// an error: 1.0 is no string, "yes" no boolean, and ["a"] no list of lists.
+// mcp:"strict" turns coercion off for a field and all that is below it, and names of
+// members are never coerced.
 //
 // # Numbers
 //

@@ -129,6 +129,10 @@ var badTypes = []struct {
 		A string `json:"a,omitempty"`
 		B string `json:"b" validate:"required_without_all=A" jsonschema:"default=x"`
 	}{}},
+	{"default beside skip_unless=A x", "leaves nothing for skip_unless=A x", struct {
+		A string `json:"a,omitempty"`
+		B string `json:"b" validate:"skip_unless=A x" jsonschema:"default=x"`
+	}{}},
 	{"text as jsonschema tag", `the tag is a text and no keyword; write a description as jsonschema_description:"The city, in English"`, struct {
 		A string `json:"a" jsonschema:"The city, in English"`
 	}{}},
@@ -145,6 +149,14 @@ var badTypes = []struct {
 		A string `json:"a" jsonschema:"description=The city, in English"`
 	}{}},
 	{"any JSON as arguments", "mcp.InputSchema", json.RawMessage{}},
+	{"no such tag", `jsonschema_desc:"…" - there is no such tag; known are jsonschema, jsonschema_description`, struct {
+		A string `json:"a" jsonschema_desc:"The city"`
+	}{}},
+	{"no such tag below", `jsonschema_title:"…" - there is no such tag`, struct {
+		A []struct {
+			B string `jsonschema_title:"City" json:"b"`
+		} `json:"a"`
+	}{}},
 	{"enums differ", "make both the same", struct {
 		S string `json:"s" validate:"oneof=a b" jsonschema:"enum=a,enum=c"`
 	}{}},

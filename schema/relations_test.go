@@ -65,6 +65,48 @@ type booking struct {
 	Guests int `json:"guests"`
 }
 
+// A rule compares with the default of a member that is absent, which the function
+// receives. An absent member itself has no rules.
+func TestCrossFieldDefaults(t *testing.T) {
+	type inner struct {
+		Top int `json:"top,omitempty" jsonschema:"default=3"`
+	}
+	type args struct {
+		From  int       `json:"from,omitempty" jsonschema:"default=3"`
+		To    int       `json:"to,omitempty" validate:"gtfield=From" jsonschema:"default=9"`
+		Ptr   *int      `json:"ptr" jsonschema:"default=3"`
+		After int       `json:"after,omitempty" validate:"gtfield=Ptr"`
+		Word  string    `json:"word,omitempty" jsonschema:"default=abc"`
+		Part  string    `json:"part,omitempty" validate:"fieldcontains=Word"`
+		Day   time.Time `json:"day,omitzero" jsonschema:"default=2026-01-02T00:00:00Z"`
+		Next  time.Time `json:"next,omitzero" validate:"gtfield=Day"`
+		In    inner     `json:"in,omitzero"`
+		Low   int       `json:"low,omitempty" validate:"ltcsfield=In.Top"`
+	}
+	p := compile[args](t, nil)
+	for input, issues := range map[string][]string{
+		`{}`:                              nil,
+		`{"to":2}`:                        {"/to crossField"},
+		`{"to":4}`:                        nil,
+		`{"from":null,"to":2}`:            {"/to crossField"},
+		`{"from":20}`:                     nil, // to is absent
+		`{"after":3}`:                     {"/after crossField"},
+		`{"part":"xab"}`:                  {"/part crossField"},
+		`{"next":"2026-01-01T00:00:00Z"}`: {"/next crossField"},
+		`{"in":{},"low":5}`:               {"/low crossField"},
+		`{"in":{},"low":2}`:               nil,
+		`{"low":5}`:                       nil, // in is absent, and so is its top
+	} {
+		if got := listed(t, p.Check([]byte(input))); !reflect.DeepEqual(got, issues) {
+			t.Errorf("%s: issues are %q, want %q", input, got, issues)
+		}
+	}
+	err := p.Check([]byte(`{"to":2}`))
+	if err == nil || !strings.Contains(err.Error(), "must be greater than from (3); got 2") {
+		t.Errorf("error is %v", err)
+	}
+}
+
 func TestStructRules(t *testing.T) {
 	type args struct {
 		B []booking `json:"b"`

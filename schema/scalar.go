@@ -571,22 +571,41 @@ func (d *decoder) badForm(n *node, text string, err error) {
 	d.add(n, is)
 }
 
-// single reports whether the value at the scanner, of kind k, can be nothing but
-// one item of a list of elem. Text that may be JSON is left to fromText. A list
-// inside of a list is not that: ["a","b"] could be one list or two.
-func (d *decoder) single(elem *node, k jsonx.Kind) bool {
-	if len(d.path) > 0 && d.path[len(d.path)-1].IsItem() {
-		return false
+// listed reports whether the value at the scanner can stand for a list of one item. A
+// list inside of a list cannot: ["a","b"] could be one list or two.
+func (d *decoder) listed() bool {
+	return len(d.path) == 0 || !d.path[len(d.path)-1].IsItem()
+}
+
+// ofObjects reports whether the values of a node are objects.
+func ofObjects(n *node) bool {
+	switch n.kind {
+	case nodeObject, nodeMap, nodeUnion:
+		return true
+	case nodeNull, nodeRef:
+		return ofObjects(n.elem)
 	}
+	return false
+}
+
+// single reports whether the value at the scanner, of kind k, can be nothing but
+// one item of a list of elem. Text that may be JSON is left to fromText.
+func (d *decoder) single(elem *node, k jsonx.Kind) bool {
 	switch elem.kind {
 	case nodeObject, nodeMap, nodeUnion:
 		return k == jsonx.Object
+	case nodeNull, nodeRef:
+		return d.single(elem.elem, k)
+	case nodeAny, nodeRaw, nodeOpaque:
+		if k != jsonx.String {
+			return k == jsonx.Object || k == jsonx.Number || k == jsonx.Bool
+		}
 	case nodeInt, nodeUint, nodeFloat, nodeNumber, nodeBigInt, nodeBool, nodeString, nodeBytes, nodeTime, nodeText, nodeURL, nodeDuration:
+		if k != jsonx.String {
+			return k == jsonx.Number && elem.kind != nodeBool && (elem.name != "string" || elem.kind == nodeString) || k == jsonx.Bool && elem.kind == nodeBool
+		}
 	default:
 		return false
-	}
-	if k != jsonx.String {
-		return k == jsonx.Number && elem.name != "boolean" && elem.name != "string" || k == jsonx.Bool && elem.kind == nodeBool
 	}
 	probe := d.s
 	text, err := probe.Str()

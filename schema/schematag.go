@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/big"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -81,12 +82,24 @@ var refusedKeywords = map[string]string{
 	"additionalProperties": "put it on a blank field of the struct: _ struct{} `jsonschema:\"additionalProperties=true\"`",
 }
 
+// schemaKeys are the keys of struct tags that this package reads for keywords, and
+// otherKeys finds those that look like one of them.
+var (
+	schemaKeys = []string{"jsonschema", "jsonschema_description", "jsonschema_extras"}
+	otherKeys  = regexp.MustCompile(`(?:^| )(jsonschema\w*):"`)
+)
+
 // readSchemaTag parses the tags jsonschema, jsonschema_description and
 // jsonschema_extras of a field. Mistakes are reported; the result is never nil.
 func readSchemaTag(c *compiler, sf reflect.StructField) *schemaTag {
 	st := &schemaTag{}
 	if d := sf.Tag.Get("jsonschema_description"); d != "" {
 		st.note.description = d
+	}
+	for _, key := range otherKeys.FindAllStringSubmatch(string(sf.Tag), -1) {
+		if !slices.Contains(schemaKeys, key[1]) {
+			c.report(key[1]+`:"…"`, "there is no such tag", "known are "+strings.Join(schemaKeys, ", "))
+		}
 	}
 	whole := sf.Tag.Get("jsonschema")
 	pieces := tags.Split(whole)

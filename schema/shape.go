@@ -104,6 +104,12 @@ func (f *field) present(mark byte) bool {
 	return mark == markSet || mark == markBad || mark == markEmpty && f.node.kind != nodeString
 }
 
+// comparable reports whether the member has a value that a rule of another one compares
+// with: what was sent, or its default.
+func (f *field) comparable(mark byte) bool {
+	return mark >= markEmpty || mark <= markDropped && f.def != nil
+}
+
 // plainPresence reports whether the member is present whenever it is in the
 // document: it can be neither null nor "". The keyword required says all of it
 // then.

@@ -222,7 +222,7 @@ func (c *compiler) presence(f *field, tr *tags.Rules, st *schemaTag, m member, o
 		c.report(m.tag("validate"), "required refuses null, but the member is nullable", "use jsonschema:\"required\" for a member that must be present and may be null")
 	}
 	for _, r := range tr.Conditionals {
-		if hasDefault && !c.opts.Output && strings.HasPrefix(r.Name, "required_") {
+		if hasDefault && !c.opts.Output && (strings.HasPrefix(r.Name, "required_") || r.Name == "skip_unless") {
 			c.report(m.tag("validate"), "the default leaves nothing for "+r.Written+" to demand", "remove one of them")
 		}
 	}
@@ -347,14 +347,19 @@ func (c *compiler) nonEmpty(n *node) {
 
 // sameEnum reports whether the node has an enumeration already, and reports a
 // problem if the new one differs. A type with an Enum method often has the same
-// values in a tag, and JSON Schema has room for one list.
+// values in a tag, and JSON Schema has room for one list. A tag may also keep some of
+// the values of the method: its list is then the one.
 func (c *compiler) sameEnum(n *node, k rules.Check) bool {
-	for _, other := range n.checks {
+	for i, other := range n.checks {
 		if other.Code != "enum" {
 			continue
 		}
 		a, b := rules.EmittedBytes(other), rules.EmittedBytes(k)
-		if string(a) != string(b) {
+		switch {
+		case string(a) == string(b):
+		case other.Tag == "Enum" && rules.Within(k, other):
+			n.checks[i] = k
+		default:
 			c.report(k.Tag, fmt.Sprintf("allows %s, but %s allows %s", b, other.Tag, a), "make both the same, or remove one")
 		}
 		return true

@@ -256,13 +256,47 @@ func TestEnumsByTextProblems(t *testing.T) {
 			B string `validate:"required_if=A low"`
 		}{},
 		"make both the same": struct {
-			A depth `validate:"oneof=low high"`
+			A tint `validate:"oneof=low" jsonschema:"enum=high"`
 		}{},
 	} {
 		_, err := Compile(reflect.TypeOf(v), nil)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%T: error is %v, want %q in it", v, err, want)
 		}
+	}
+}
+
+// A tag may keep some of the values that Enum lists.
+func TestEnumsNarrowed(t *testing.T) {
+	type args struct {
+		A depth          `json:"a,omitempty" validate:"oneof=low high"`
+		B []corner       `json:"b,omitempty" validate:"dive,oneof=mid"`
+		C map[tint]int   `json:"c,omitempty" validate:"dive,keys,oneof=high,endkeys"`
+		D *shared        `json:"d" jsonschema:"enum=low,enum=mid"`
+		E Null[toggle]   `json:"e,omitzero" validate:"oneof=high"`
+		F number         `json:"f,omitempty" validate:"oneof=2"`
+		G map[number]int `json:"g,omitempty" validate:"dive,keys,oneof=2,endkeys"`
+		H depth          `json:"h,omitempty"`
+	}
+	p, err := Compile(reflect.TypeFor[args](), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := raw.Compile(p.JSON())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for doc, good := range map[string]bool{
+		`{"a":"low","b":["mid"],"c":{"high":1},"d":"mid","e":"high","f":2,"g":{"2":1},"h":"mid"}`: true,
+		`{"a":"mid"}`: false, `{"b":["low"]}`: false, `{"c":{"low":1}}`: false, `{"d":"high"}`: false,
+		`{"e":"low"}`: false, `{"f":1}`: false, `{"g":{"1":1}}`: false, `{"h":"other"}`: false,
+	} {
+		if err := p.Check([]byte(doc)); (err == nil) != good || (again.Check([]byte(doc)) == nil) != good {
+			t.Errorf("%s: the type says %v, the schema %v", doc, err, again.Check([]byte(doc)))
+		}
+	}
+	if got := p.Fields()[0].Enum; fmt.Sprint(got) != "[low high]" {
+		t.Errorf("fields list %q", got)
 	}
 }
 

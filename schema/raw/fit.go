@@ -194,8 +194,8 @@ func (t *fitting) coerce(n *node, parts []*node, value any) any {
 		forms = append(forms, string(number))
 	}
 	mayBeJSON := isText && (trimmed == "" || trimmed[0] == '[' || trimmed[0] == '{')
-	if types&bitArray != 0 && value != nil && !t.inList && !mayBeJSON {
-		if list := t.trial(n, []any{value}); t.valid(n, list) {
+	if types&bitArray != 0 && value != nil && !t.inList {
+		if list, ok := t.item(n, value, trimmed, mayBeJSON); ok {
 			forms = append(forms, list)
 		}
 	}
@@ -204,6 +204,23 @@ func (t *fitting) coerce(n *node, parts []*node, value any) any {
 	}
 	t.changed = true
 	return forms[0]
+}
+
+// item returns a list with a value as its only item, and whether that is valid. Text
+// that may be JSON stands for the object that it has, if the list has no texts.
+func (t *fitting) item(n *node, value any, text string, mayBeJSON bool) (any, bool) {
+	if !mayBeJSON {
+		list := t.trial(n, []any{value})
+		return list, t.valid(n, list)
+	}
+	doc, err := document([]byte(text))
+	if _, object := doc.(map[string]any); err != nil || !object || t.inText || t.valid(n, []any{value}) {
+		return nil, false
+	}
+	t.inText = true
+	list := t.trial(n, []any{doc})
+	t.inText = t.valid(n, list)
+	return list, t.inText
 }
 
 // form returns a value of the right type in the form that all readers take: an integer

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
@@ -71,6 +72,19 @@ func RequiredText() Check {
 	c.Emit = func(s *jsonschema.Schema) { schemadoc.Raise(&s.MinLength, 1) }
 	c.Test = TextTest(func(s string) bool { return s != "" })
 	return c
+}
+
+// Within reports whether all values that a check lists are among those of another one.
+func Within(k, other Check) bool {
+	some, all := &jsonschema.Schema{}, &jsonschema.Schema{}
+	k.Emit(some)
+	other.Emit(all)
+	for _, v := range some.Enum {
+		if !slices.ContainsFunc(all.Enum, func(w any) bool { return fmt.Sprint(v) == fmt.Sprint(w) }) {
+			return false
+		}
+	}
+	return len(some.Enum) > 0
 }
 
 // EmittedBytes returns the schema that one check writes.
