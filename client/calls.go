@@ -131,10 +131,13 @@ func (c *Client) inSession(ctx context.Context, send func(conn *connection) erro
 // modern HTTP, tools whose x-mcp-header is not valid are left out, which is
 // logged.
 func (c *Client) Tools(ctx context.Context, options ...CallOption) iter.Seq2[Tool, error] {
-	return list(ctx, c, protocol.MethodToolsList, "tools", options, func(p *page[Tool]) {
-		c.pin.page(p.fresh)
-		p.items = c.tools.learn(p.items)
-	})
+	return func(yield func(Tool, error) bool) {
+		differ := map[string]bool{} // tools that the pin refuses on some page
+		list(ctx, c, protocol.MethodToolsList, "tools", options, func(p *page[Tool]) {
+			c.pin.page(p.fresh)
+			p.items = c.tools.learn(p.items, differ)
+		})(yield)
+	}
 }
 
 // Prompts iterates over all prompts, page by page. It ends after an error.

@@ -287,7 +287,7 @@ func cursorOf(text string) *string {
 func listTools(ctx context.Context, c *Client, cursor string, options ...CallOption) (*page[Tool], error) {
 	p, err := pageOf[Tool](ctx, c, protocol.MethodToolsList, "tools", cursorOf(cursor), options)
 	if err == nil {
-		p.items = c.tools.learn(p.items)
+		p.items = c.tools.learn(p.items, map[string]bool{})
 	}
 	return p, err
 }

@@ -131,7 +131,7 @@ func keepTools(tool string) func(t *testing.T) any {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c.tools.learn(page.items); c.tools.left {
+			if c.tools.learn(page.items, map[string]bool{}); c.tools.left {
 				break
 			}
 			if n == 200 && !strings.Contains(tool, `"name":"%d"`) {
@@ -147,7 +147,7 @@ func keepSchemas(schema string) func(t *testing.T) any {
 	return func(t *testing.T) any {
 		c := idle()
 		for n := range 3 * (maxCompiled / len(schema)) { // two thirds of which make room
-			c.tools.learn([]Tool{{Name: strconv.Itoa(n), InputSchema: json.RawMessage(schema)}})
+			c.tools.learn([]Tool{{Name: strconv.Itoa(n), InputSchema: json.RawMessage(schema)}}, map[string]bool{})
 			_ = c.tools.checkArguments(c.tools.get(strconv.Itoa(n)), nil) // they need not fit
 		}
 		if c.tools.compiled == 0 || c.tools.compiled > maxCompiled {
@@ -283,7 +283,7 @@ func TestKeptAccepted(t *testing.T) {
 func TestKeptNot(t *testing.T) {
 	c := idle()
 	long := Tool{Name: "long", InputSchema: json.RawMessage(`{"title":"` + strings.Repeat("x", maxCompiled) + `"}`)}
-	c.tools.learn([]Tool{long})
+	c.tools.learn([]Tool{long}, map[string]bool{})
 	if err := c.tools.checkArguments(c.tools.get("long"), nil); err == nil || !strings.Contains(err.Error(), "longer than") {
 		t.Errorf("a long schema: %v", err)
 	}

@@ -28,6 +28,7 @@ type rug struct {
 	mu           sync.Mutex
 	instructions string
 	texts        map[string]string // descriptions by names
+	pages        *[2]string        // the tools of each page, in place of texts; nil for none
 	ttl          time.Duration
 	calls, lists int
 	far          transport.Conn // the last connection
@@ -90,7 +91,14 @@ func (r *rug) answer(m *rugMessage) any {
 	case protocol.MethodToolsList:
 		r.lists++
 		page := map[string]any{"tools": []protocol.Tool{r.tool("first")}, "nextCursor": "2", "resultType": "complete", "ttlMs": r.ttl.Milliseconds(), "cacheScope": "public"}
-		if strings.Contains(string(m.Params), `"cursor"`) {
+		second := strings.Contains(string(m.Params), `"cursor"`)
+		switch {
+		case r.pages != nil && second:
+			page["tools"] = json.RawMessage("[" + r.pages[1] + "]")
+			delete(page, "nextCursor")
+		case r.pages != nil:
+			page["tools"] = json.RawMessage("[" + r.pages[0] + "]")
+		case second:
 			page["tools"] = []protocol.Tool{r.tool("second")}
 			if r.texts["third"] != "" {
 				page["tools"] = []protocol.Tool{r.tool("second"), r.tool("third")}
@@ -256,6 +264,32 @@ func TestPinList(t *testing.T) {
 		for _, name := range []string{"first", "third"} {
 			if n := strings.Count(log.String(), `"tool":"`+name+`"`); n != 1 {
 				t.Errorf("%v: %d lines for %s: %s", rev, n, name, log.String())
+			}
+		}
+	}
+}
+
+// TestPinTwice checks that a tool that is listed twice, once as the pin has it and once
+// not, is left out and not called, whichever comes first and on whichever pages.
+func TestPinTwice(t *testing.T) {
+	const good, bad = `{"name":"second","description":"two","inputSchema":{"type":"object"}}`, `{"name":"second","description":"another","inputSchema":{"type":"object"}}`
+	for _, rev := range protocol.Revisions() {
+		for _, pages := range [][2]string{{good + "," + bad, ""}, {bad + "," + good, ""}, {good, bad}, {bad, good}, {bad + "," + good, good}} {
+			r := newRug(rev)
+			r.pages = &pages
+			c := pinned(t, r, nil)
+			for range 2 {
+				if _, err := c.Call(t.Context(), "second", nil); !errors.Is(err, ErrChanged) {
+					t.Errorf("%v, %s: %v", rev, pages, err)
+				}
+			}
+			for range c.Tools(t.Context()) {
+			}
+			if _, err := c.Call(t.Context(), "second", nil); !errors.Is(err, ErrChanged) {
+				t.Errorf("%v, %s: after another list: %v", rev, pages, err)
+			}
+			if calls, _ := r.count(); calls != 0 {
+				t.Errorf("%v, %s: %d calls", rev, pages, calls)
 			}
 		}
 	}

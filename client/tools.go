@@ -55,8 +55,9 @@ func (t *toolIndex) get(name string) *toolInfo {
 }
 
 // learn stores the tools of a page. Over modern HTTP it returns them without
-// those whose x-mcp-header is not valid, which must not be used.
-func (t *toolIndex) learn(tools []Tool) []Tool {
+// those whose x-mcp-header is not valid, which must not be used. differ are the names that
+// the pin has refused on earlier pages, to which learn adds.
+func (t *toolIndex) learn(tools []Tool, differ map[string]bool) []Tool {
 	c := t.client
 	conn := c.life.conn.Load()
 	strict := conn != nil && conn.sync && conn.revision().Modern()
@@ -66,7 +67,8 @@ func (t *toolIndex) learn(tools []Tool) []Tool {
 	for _, tool := range tools { // before the lock is held, as the log is code of users
 		of, err := headerParams(tool.InputSchema)
 		switch {
-		case !c.pin.allows(&tool):
+		case differ[tool.Name], !c.pin.allows(&tool):
+			differ[tool.Name] = true
 			left = append(left, tool.Name)
 		case err != nil && strict:
 			left = append(left, tool.Name)
