@@ -45,7 +45,7 @@ func TestAddWarns(t *testing.T) {
 
 // What hosts do not accept is logged once for each place, with the rule: of Add, Set
 // and Mount, of the instructions, and of schemas that were given everything that lint
-// reports. What is only a note is not logged.
+// reports. Notes are not logged.
 func TestWarnsOfHosts(t *testing.T) {
 	type node struct {
 		Next *node `json:"next"`
@@ -141,7 +141,7 @@ func TestAddLogsUnlocked(t *testing.T) {
 	}
 }
 
-// writerFunc is a func that is written to.
+// writerFunc is a func as an io.Writer.
 type writerFunc func(p []byte) (int, error)
 
 func (w writerFunc) Write(p []byte) (int, error) { return w(p) }

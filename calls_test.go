@@ -89,7 +89,7 @@ func TestCallWithin(t *testing.T) {
 			if err := errors.Join(root.Mount("eu", middle), middle.Mount("a", child)); err != nil {
 				t.Fatal(err)
 			}
-			for tool := range root.Tools(nil) { // whatever stands between the names
+			for tool := range root.Tools(nil) { // the separator is not fixed here
 				if prefix, ok := strings.CutSuffix(tool.Name, "via"); ok {
 					return root, prefix
 				}
@@ -443,7 +443,7 @@ func TestProgressWithin(t *testing.T) {
 	}
 }
 
-// Observers are told of a call within a call, by a context that comes from that of the
+// An observer receives a nested call with a context that derives from that of the
 // outer one, and a log has a line for each.
 func TestObserveWithin(t *testing.T) {
 	s := nesting(t, nil)

@@ -20,7 +20,7 @@ import (
 	"github.com/talaria-go/mcp/transport"
 )
 
-// What a server sends in vain is in the log: one line, though it comes three times.
+// A dropped message of a server has a line in the log: one, though it comes three times.
 func TestDroppedIsLogged(t *testing.T) {
 	const padding = `"params":{"x":"%s"}`
 	long := fmt.Sprintf(padding, strings.Repeat("x", 4000))
