@@ -30,6 +30,7 @@ type rug struct {
 	texts        map[string]string // descriptions by names
 	pages        *[2]string        // the tools of each page, in place of texts; nil for none
 	ttl          time.Duration
+	slow         time.Duration // for each page
 	calls, lists int
 	far          transport.Conn // the last connection
 }
@@ -126,6 +127,11 @@ func (r *rug) dial(context.Context) (transport.Conn, error) {
 			if json.Unmarshal(text, &m) != nil || m.ID == nil {
 				continue
 			}
+			if m.Method == protocol.MethodToolsList {
+				var slow time.Duration
+				r.set(func() { slow = r.slow })
+				time.Sleep(slow)
+			}
 			result, _ := json.Marshal(r.answer(&m))
 			_ = far.Write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result))
 		}
@@ -219,6 +225,33 @@ func TestPin(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// A call while the tools are listed again waits for all pages.
+func TestPinWhileListing(t *testing.T) {
+	for _, rev := range needs.Revisions() {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRug(rev)
+			c := pinned(t, r, nil)
+			if _, err := c.Call(t.Context(), "second", nil); err != nil {
+				t.Fatal(err)
+			}
+			r.set(func() { r.texts["second"], r.calls, r.slow = "another", 0, time.Second })
+			c.tools.stale()
+			lists := make(chan error, 1)
+			go func() { _, err := c.Call(t.Context(), "first", nil); lists <- err }()
+			time.Sleep(1500 * time.Millisecond) // the second page is on its way
+			if _, err := c.Call(t.Context(), "second", nil); !errors.Is(err, ErrChanged) {
+				t.Errorf("%v: the call is %v", rev, err)
+			}
+			if err := <-lists; err != nil {
+				t.Errorf("%v: the call that listed: %v", rev, err)
+			}
+			if calls, _ := r.count(); calls != 1 {
+				t.Errorf("%v: %d calls, want the one of the other tool", rev, calls)
+			}
+		})
 	}
 }
 

@@ -33,6 +33,7 @@ type toolIndex struct {
 	size     int  // of all, in bytes
 	left     bool // some were left out, because there was no room
 	past     bool // something has changed since they were listed
+	walked   bool // they are being listed, so that the pages that are left may change any of them
 	compiled int  // length of the schemas that are compiled
 	load     turn // held while all pages are read
 }
@@ -228,7 +229,7 @@ func (t *toolIndex) stale() {
 func (t *toolIndex) fresh(name string) *toolInfo {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	if t.past || t.client.pin.over() {
+	if t.past || t.walked || t.client.pin.over() {
 		return nil
 	}
 	return t.byName[name]
@@ -263,8 +264,13 @@ func (t *toolIndex) need(ctx context.Context, name string) (*toolInfo, error) {
 // readAll lists all pages again. t.load is held.
 func (t *toolIndex) readAll(ctx context.Context) error {
 	t.mu.Lock()
-	t.past, t.left = false, false // a notice that comes meanwhile undoes it
+	t.past, t.left, t.walked = false, false, true // a notice sets past again
 	t.mu.Unlock()
+	defer func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.walked = false
+	}()
 	var options []CallOption
 	if t.client.pin.lock != nil {
 		options = append(options, NoCache())
