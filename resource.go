@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -204,7 +205,7 @@ func (r *resource) compileFixed(c *compiler, form contentsForm) (faults []string
 		return []string{"one file has no variables: take the braces out of the URI, or use mcp.Directory"}
 	case strings.ContainsAny(r.uri, "{}"):
 		return []string{"a resource has no {variables} in its URI; use mcp.Template"}
-	case canonicalURI(r.uri) != r.uri:
+	case schemed(r.uri) && canonicalURI(r.uri) != r.uri:
 		faults = append(faults, fmt.Sprintf("clients that parse the URI ask for it as %q; add it in that form", canonicalURI(r.uri)))
 	case err != nil:
 		faults = append(faults, err.Error())
@@ -239,7 +240,13 @@ func canonicalURI(uri string) string {
 		}
 	}
 	rest = b.String()
-	if !strings.HasPrefix(rest, "/") {
+	_, special := defaultPorts[head]
+	switch slashes := len(rest) - len(strings.TrimLeft(rest, "/")); {
+	case special && slashes != 2:
+		rest = "//" + rest[slashes:]
+	case head == "file" && slashes < 2:
+		rest = "///" + rest[slashes:]
+	case slashes == 0:
 		return head + ":" + rest // config:a/../b has no path with segments
 	}
 	tail := ""
@@ -252,17 +259,34 @@ func canonicalURI(uri string) string {
 		if i := strings.IndexByte(host, '/'); i >= 0 {
 			host, path = host[:i], host[i:]
 		}
-		port, special := defaultPorts[head]
-		if special {
-			host = strings.TrimSuffix(strings.ToLower(host), port)
-			if path == "" {
-				path = "/"
-			}
+		switch {
+		case special:
+			host = canonicalHost(host, defaultPorts[head])
+			path = cmp.Or(path, "/")
+		case head == "file" && strings.EqualFold(host, "localhost"):
+			host = ""
 		}
 		host = "//" + strings.TrimSuffix(host, ":")
 	}
 	return head + ":" + host + withoutDots(path) + tail
 }
+
+// canonicalHost returns a host name with its port, both as clients write them: in small
+// letters, without zeros in front of the port, and without the port that is the default.
+func canonicalHost(host, port string) string {
+	user := host[:strings.LastIndexByte(host, '@')+1]
+	host = strings.ToLower(host[len(user):])
+	if m := portAtEnd.FindStringSubmatch(host); m != nil {
+		host = strings.TrimSuffix(host, m[0])
+		if number := ":" + cmp.Or(strings.TrimLeft(m[1], "0"), "0"); number != port {
+			host += number
+		}
+	}
+	return user + host
+}
+
+// portAtEnd is the port of a host name.
+var portAtEnd = regexp.MustCompile(`:([0-9]+)$`)
 
 // escape is a percent-encoded byte at the start of a text.
 var escape = regexp.MustCompile(`^%[0-9A-Fa-f]{2}`)

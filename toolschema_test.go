@@ -1,7 +1,9 @@
 package mcp_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -59,6 +61,29 @@ func TestArgumentsHaveProperties(t *testing.T) {
 }
 
 // A string as structured content has the text that it holds, without quotes.
+// What is content or a whole result, and is hidden in any, would be written as JSON of
+// its fields.
+func TestContentInsideAny(t *testing.T) {
+	for want, value := range map[string]any{
+		"protocol.TextContent":     mcp.TextContent{Text: "x"},
+		"*protocol.ImageContent":   &mcp.ImageContent{Data: []byte("x"), MIMEType: "image/png"},
+		"[]protocol.Content":       []mcp.Content{mcp.TextContent{Text: "x"}},
+		"*mcp.Result":              mcp.NewResult().Text("x"),
+		"*mcp.ResultOf[int]":       &mcp.ResultOf[int]{Value: 1},
+		"*errors.errorString":      errors.New("x"),
+		"*protocol.CallToolResult": &protocol.CallToolResult{},
+	} {
+		s := bare(mcp.Options{})
+		s.MustAdd(mcp.Tool("t", func(context.Context, struct{}) (any, error) { return value, nil }, mcp.Doc("d")))
+		mcptest.Each(t, func() *mcp.Server { return s }, func(t *testing.T, c *mcptest.Client) {
+			_, err := c.TryCall("t", nil)
+			if err == nil || !strings.Contains(err.Error(), `the result of tool "t" is no JSON: it is a `+want+" in an interface; declare a func that returns "+want) {
+				t.Errorf("%s: %v", want, err)
+			}
+		})
+	}
+}
+
 func TestStringResultIsPlainText(t *testing.T) {
 	const text = "a \"quoted\"\nline < ü"
 	type name string
@@ -167,7 +192,20 @@ func TestURIsThatClientsChange(t *testing.T) {
 		"note://x/a/../b":                  "note://x/b",
 		"note://x/a/%2e%2E/b":              "note://x/b",
 		"file:///a/./b/..":                 "file:///a/",
-		"file:/../a":                       "file:/a",
+		"file:/../a":                       "file:///a",
+		"file:a":                           "file:///a",
+		"file://LOCALHOST/a":               "file:///a",
+		"file:////a":                       "",
+		"file://share/a":                   "",
+		"https://h.example:0443/a":         "https://h.example/a",
+		"https://h.example:0080/a":         "https://h.example:80/a",
+		"http://[::1]:80/a":                "http://[::1]/a",
+		"http://[::1]/a":                   "",
+		"http:h.example/a":                 "http://h.example/a",
+		"http:/h.example/a":                "http://h.example/a",
+		"http:///h.example/a":              "http://h.example/a",
+		"http://Me@H.example/a":            "http://Me@h.example/a",
+		"http://Me:80@h.example/a":         "",
 		"https://h.example:443/a":          "https://h.example/a",
 		"http://h.example:80":              "http://h.example/",
 		"HTTP://H.example/A":               "http://h.example/A",

@@ -18,6 +18,7 @@ func TestLock(t *testing.T) {
 			t.Errorf("%v: exit %d, %s%s; want %d, %s", args, got.code, got.stdout, got.stderr, want, parts)
 		}
 	}
+	check(exitUsage, "a lock is a file; name one", "-o", "-")
 	check(exitUsage, "no such file", "--check")
 	check(exitOK, "wrote "+file)
 	check(exitOK, "the tools are those of", "--check")

@@ -199,7 +199,8 @@ func TestAllow(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"nam": `there is no rule "nam"; did you mean name?`, "Pattern-plane:x": `did you mean pattern-plain?`,
-		"": `there is no rule ""; docs/hosts.md lists them`, strings.Repeat("x", 1<<20): "there is no rule", "weather.now": "lists them",
+		"name:": `"name:" names no tool; write RULE or RULE:TOOL`,
+		"":      `there is no rule ""; docs/hosts.md lists them`, strings.Repeat("x", 1<<20): "there is no rule", "weather.now": "lists them",
 	} {
 		if _, err := hostrules.Allow([]string{"ref", text}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)

@@ -116,7 +116,10 @@ type Allowed map[string]map[string]bool
 func Allow(texts []string) (Allowed, error) {
 	a := Allowed{}
 	for _, text := range texts {
-		id, tool, _ := strings.Cut(text, ":")
+		id, tool, ofTool := strings.Cut(text, ":")
+		if ofTool && tool == "" {
+			return nil, fmt.Errorf("%q names no tool; write RULE or RULE:TOOL", text)
+		}
 		if Find(id) == nil {
 			hint := "; docs/hosts.md lists them"
 			if near := nearest(id); near != "" {

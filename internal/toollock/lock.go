@@ -159,13 +159,14 @@ func parse(name string, text []byte) (*Lock, error) {
 }
 
 // Write writes the file: indented, with sorted keys, so that a difference between two of
-// them can be reviewed line by line. A file that is there must be a lock.
+// them can be reviewed line by line. A file that is there must be a lock, or
+// empty.
 func (l *Lock) Write(name string) error {
 	info, err := files.Existing(name)
 	if err != nil {
 		return err
 	}
-	if info != nil {
+	if info != nil && info.Size() > 0 {
 		if _, err := Read(name); err != nil {
 			return fmt.Errorf("%w; it is left as it is", err)
 		}

@@ -287,6 +287,13 @@ func TestParseErrors(t *testing.T) {
 	if err := os.WriteFile(source, []byte("package main"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	empty := filepath.Join(t.TempDir(), "mcp.lock")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := new(Lock).Write(empty); err != nil {
+		t.Error(err)
+	}
 	if err := new(Lock).Write(source); err == nil || !strings.HasSuffix(err.Error(), "it is left as it is") {
 		t.Errorf("what is no lock is overwritten: %v", err)
 	}

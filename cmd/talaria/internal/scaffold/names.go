@@ -45,6 +45,8 @@ func (p Project) Check() error {
 	switch {
 	case slices.ContainsFunc(standard, func(s string) bool { return strings.EqualFold(s, first) }):
 		return fmt.Errorf("invalid module path %q: Go itself has %s; use a name such as my-%s, or github.com/you/%s", p.Module, first, name, name)
+	case strings.HasSuffix(strings.ToLower(name), ".go"):
+		return fmt.Errorf("a program cannot be called %q: use a name such as my-%s", name, name[:len(name)-len(".go")])
 	case slices.ContainsFunc(programs, func(s string) bool { return strings.EqualFold(s, name) }):
 		return fmt.Errorf("a program cannot be called %q: use a name such as my-%s", name, name)
 	case badMajor.MatchString(p.Module):
