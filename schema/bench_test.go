@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/go-playground/validator/v10"
+
+	"github.com/talaria-go/mcp/internal/call"
 )
 
 // searchArgs is the input that the performance targets are stated for.
@@ -70,6 +72,16 @@ func BenchmarkCompile(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		compile[searchArgs](b, nil)
+	}
+}
+
+// BenchmarkNarrow measures the second schema of arguments, a part of what it costs to add
+// a tool, beside BenchmarkCompile.
+func BenchmarkNarrow(b *testing.B) {
+	p := compile[searchArgs](b, nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		p.Internal(call.Private{})
 	}
 }
 

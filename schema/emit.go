@@ -28,6 +28,8 @@ type emitter struct {
 	narrow bool
 	// said holds the sentences of a narrow schema that stand for keywords.
 	said map[*jsonschema.Schema][]string
+	// one is room for what a check writes, to be narrowed.
+	one jsonschema.Schema
 	// authored is set when a method of a type has written a part.
 	authored bool
 	// defs holds the definitions of recursive types, for $defs of the root. It
@@ -417,7 +419,7 @@ func (e *emitter) limit(n *node, s *jsonschema.Schema) (notes []string) {
 		case k.Emit == nil || n.quoted && texts == nil:
 		case !e.narrow:
 			emit(limits)
-		case narrowerOf(n).add(limits, emit):
+		case narrowerOf(n).add(&e.one, limits, emit):
 			say(sentence(n, &k))
 		}
 		switch {

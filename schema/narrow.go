@@ -185,9 +185,10 @@ func (w narrower) alternatives(s *jsonschema.Schema) (less bool) {
 }
 
 // add adds to s what a check writes, narrowed. It reports whether words are needed for
-// the check, also because s has another value of a keyword already.
-func (w narrower) add(s *jsonschema.Schema, emit func(*jsonschema.Schema)) (less bool) {
-	one := &jsonschema.Schema{}
+// the check, also because s has another value of a keyword already. one is room to work
+// in, which is overwritten.
+func (w narrower) add(one, s *jsonschema.Schema, emit func(*jsonschema.Schema)) (less bool) {
+	*one = jsonschema.Schema{}
 	emit(one)
 	less = w.narrow(one)
 	for _, side := range [][2]**uint64{{&s.MinLength, &one.MinLength}, {&s.MinItems, &one.MinItems}, {&s.MinProperties, &one.MinProperties}} {
