@@ -503,7 +503,8 @@ func (h handshake) discover(ctx context.Context, conn *connection, timeout time.
 // saysLegacy reports whether a failed probe means that the server is a legacy
 // one: an error of the protocol that no modern server sends, or over HTTP a
 // status 4xx without one (basic/versioning of 2026-07-28, "Compatibility
-// Matrix"). An internal error may be that of a modern server, which is not sure.
+// Matrix"). An internal error may be that of a modern server, and a rare status
+// that of a proxy, which is not sure.
 func saysLegacy(err error) (legacy, sure bool) {
 	fault, isFault := refusal(err)
 	status, isStatus := errors.AsType[*link.StatusError](err)
@@ -511,8 +512,14 @@ func saysLegacy(err error) (legacy, sure bool) {
 	case unauthorized(err), isFault && modernFault(fault.Code):
 		return false, false
 	case isStatus:
-		legacy = status.Code/100 == 4 && !status.Passing()
-		return legacy, legacy
+		if legacy = status.Code/100 == 4 && !status.Passing(); !legacy {
+			return false, false
+		}
+		switch status.Code {
+		case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
+			return true, true
+		}
+		return true, false // may come from what stands before the server
 	case !isFault:
 		return false, false
 	}
@@ -661,7 +668,10 @@ func (h handshake) initialized(ctx context.Context, conn *connection, result []b
 	limited, stop := h.client.limited(ctx)
 	err := conn.send(limited, protocol.MethodInitialized, wire.AppendNotification(nil, protocol.MethodInitialized, nil))
 	stop()
-	if err != nil {
+	switch {
+	case err != nil && conn.sync:
+		return sent(conn, err)
+	case err != nil:
 		return err
 	}
 	level := h.client.logLevel()

@@ -140,6 +140,13 @@ func (r *request) resend(ctx context.Context, err error, n int, began time.Time)
 		}
 		r.visited = true
 		return r.client.handlers.visit(ctx, fault)
+	case fault != nil && fault.Code == protocol.CodeUnsupportedVersion && r.conn != nil:
+		// It was refused before it ran. The server is another by now.
+		if r.renewed {
+			return false
+		}
+		r.renewed = true
+		return r.client.life.renew(ctx, r.conn) == nil
 	case !r.harmless():
 		return false
 	case errors.Is(err, ErrConnection) && (n == 1 || r.options.attempts == 0):

@@ -111,8 +111,9 @@ func (l *Link) post(ctx context.Context, s *sending, m *link.Message) error {
 		origin.Discard(res.Body)
 		return nil
 	case res.StatusCode == http.StatusAccepted || res.StatusCode == http.StatusNoContent:
-		origin.Discard(res.Body)
-		return fmt.Errorf("the server took the request with status %d and will not answer it", res.StatusCode)
+		status := origin.Status(res)
+		status.Err = errors.New("it took the request and will not answer it")
+		return status
 	case kind == "application/json" || kind == "":
 		return l.takeJSON(res, m)
 	case kind == sse.MediaType:
