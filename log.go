@@ -123,6 +123,15 @@ func logUnasked(logger *zerolog.Logger) func(*frame.Frame, []string) {
 	}
 }
 
+// logInvalid returns what logs a result that cannot be sent.
+func logInvalid(logger *zerolog.Logger) func(*frame.Frame, error) {
+	return func(f *frame.Frame, err error) {
+		r := f.Request()
+		safely.Log(logger.Error().Err(visible.Error(err)).Str("method", visible.Line(r.Method, visible.Name)).Str("name", visible.Line(r.Params.Name, visible.Name)),
+			"the result is invalid")
+	}
+}
+
 // logRefused returns what logs why an observer has refused a message.
 func logRefused(logger *zerolog.Logger) func(*frame.Frame, error) {
 	return func(f *frame.Frame, err error) {

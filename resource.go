@@ -339,7 +339,7 @@ func (r *resource) reader(c *compiler, form contentsForm, late lateAnswer, decod
 		params := &f.Request().Params
 		contents, err := form.contents(out)
 		if err != nil {
-			return nil, err
+			return nil, &wire.ResultError{Of: fmt.Sprintf("resource %q", params.Name), Err: fmt.Errorf("cannot be encoded: %w", err)}
 		}
 		for i := range contents {
 			if contents[i].URI == "" {

@@ -149,16 +149,13 @@ func (r *ResultOf[T]) parts() (*Result, any) {
 	return &r.Result, &r.Value
 }
 
-// build returns the result for the wire.
-func (r *Result) build() (protocol.Result, error) {
-	if r.err != nil {
-		return nil, r.err
-	}
+// build returns the result for the wire, if none of the methods has failed.
+func (r *Result) build() protocol.Result {
 	out := &protocol.CallToolResult{Content: r.content, IsError: r.isError, Meta: r.meta, RepeatStructured: len(r.content) == 0}
 	if text := r.structured; text != nil {
 		out.AppendStructured = func(dst []byte) ([]byte, error) { return append(dst, text...), nil }
 	}
-	return out, nil
+	return out
 }
 
 // Paged is a page of a list, as [Page] makes it: the result of a tool. The zero value is

@@ -24,40 +24,76 @@ func TestInvalidResults(t *testing.T) {
 	for name, tt := range map[string]struct {
 		tool mcp.Component
 		want string
+		ask  string // the method, if it is not tools/call
 	}{
-		"a rule": {mcp.Tool("bad", func(*mcp.Frame, empty) (small, error) { return small{1}, nil }), "does not match its output schema: /n"},
-		"what has no JSON": {mcp.Tool("bad", func(*mcp.Frame, empty) (struct{ F float64 }, error) { return struct{ F float64 }{math.NaN()}, nil }),
-			"cannot be encoded"},
-		"a ResultOf": {mcp.Tool("bad", func(*mcp.Frame, empty) (*mcp.ResultOf[small], error) {
+		"a rule": {tool: mcp.Tool("bad", func(*mcp.Frame, empty) (small, error) { return small{1}, nil }), want: "does not match its output schema: /n"},
+		"what has no JSON": {tool: mcp.Tool("bad", func(*mcp.Frame, empty) (struct{ F float64 }, error) { return struct{ F float64 }{math.NaN()}, nil }),
+			want: "cannot be encoded"},
+		"no JSON in a Result": {tool: mcp.Tool("bad", func(*mcp.Frame, empty) (*mcp.Result, error) { return mcp.NewResult().Structured(make(chan int)), nil }),
+			want: "cannot be sent: "},
+		"no JSON in a text": {tool: mcp.Tool("bad", func(*mcp.Frame, empty) (*mcp.Result, error) { return mcp.NewResult().JSON(make(chan int)), nil }),
+			want: "cannot be sent: Result.JSON"},
+		"no JSON in its _meta": {tool: mcp.Tool("bad", func(*mcp.Frame, empty) (*mcp.Result, error) {
+			return mcp.NewResult().Text("x").Meta("a", make(chan int)), nil
+		}), want: "cannot be encoded: "},
+		"a prompt": {tool: mcp.Prompt("bad", func(*mcp.Frame, empty) (*mcp.Messages, error) {
+			return mcp.NewMessages().User("x").Meta("a", make(chan int)), nil
+		}), want: "cannot be encoded: ", ask: "prompts/get"},
+		"a resource": {tool: mcp.Resource("bad://x", func(*mcp.Frame) (struct{ F float64 }, error) { return struct{ F float64 }{math.Inf(1)}, nil }),
+			want: "cannot be encoded: ", ask: "resources/read"},
+		"a template": {tool: mcp.Template("bad://{id}", func(_ *mcp.Frame, in struct {
+			ID string `json:"id"`
+		}) (struct{ F float64 }, error) {
+			return struct{ F float64 }{math.Inf(1)}, nil
+		}), want: "cannot be encoded: ", ask: "resources/read"},
+		"a ResultOf": {tool: mcp.Tool("bad", func(*mcp.Frame, empty) (*mcp.ResultOf[small], error) {
 			return &mcp.ResultOf[small]{Value: small{1}}, nil
 		}),
-			"does not match its output schema: /n"},
-		"OutputSchema": {mcp.Tool("bad", func(*mcp.Frame, empty) (*mcp.Result, error) {
+			want: "does not match its output schema: /n"},
+		"OutputSchema": {tool: mcp.Tool("bad", func(*mcp.Frame, empty) (*mcp.Result, error) {
 			return mcp.NewResult().Structured(map[string]int{"n": 1}), nil
 		},
-			mcp.OutputSchema(schema)), "does not match its output schema: /n"},
-		"nothing structured": {mcp.Tool("bad", func(*mcp.Frame, empty) (*mcp.Result, error) { return mcp.NewResult().Text("x"), nil },
-			mcp.OutputSchema(schema)), "it has no structured content"},
+			mcp.OutputSchema(schema)), want: "does not match its output schema: /n"},
+		"nothing structured": {tool: mcp.Tool("bad", func(*mcp.Frame, empty) (*mcp.Result, error) { return mcp.NewResult().Text("x"), nil },
+			mcp.OutputSchema(schema)), want: "it has no structured content"},
 	} {
 		for _, rev := range []protocol.Revision{protocol.V20250618, protocol.Latest} {
-			for _, tr := range transportsOf(rev) {
+			for i, tr := range transportsOf(rev) {
 				t.Run(name+"/"+rev.String()+"/"+tr.name, func(t *testing.T) {
 					var log, lines logText
 					s := mcp.NewServer(mcp.Info{Name: "bad", Version: "1"}, &mcp.Options{Logger: new(zerolog.New(&log))})
 					s.Use(middleware.Logging(zerolog.New(&lines)))
-					s.MustAdd(tt.tool, mcp.Tool("good", func(*mcp.Frame, empty) (small, error) { return small{7}, nil }))
+					served := s
+					if i > 0 && tt.ask != "resources/read" { // a mounted server has no log of its own
+						served = mcp.NewServer(mcp.Info{Name: "child", Version: "1"}, nil)
+						if err := s.Mount("", served); err != nil {
+							t.Fatal(err)
+						}
+					}
+					served.MustAdd(tt.tool, mcp.Tool("good", func(*mcp.Frame, empty) (small, error) { return small{7}, nil }))
 					p := join(t, tr, rev, s)
-					p.want(p.ask("tools/call", `"name":"bad","arguments":{}`), `"code":-32603`, `the result of tool \"bad\" `, tt.want)
+					switch tt.ask {
+					case "resources/read":
+						p.want(p.ask(tt.ask, `"uri":"bad://x"`), `"code":-32603`, `the result of resource \"bad://x\" `, tt.want)
+					case "prompts/get":
+						p.want(p.ask(tt.ask, `"name":"bad"`), `"code":-32603`, `the result of prompts/get \"bad\" `, tt.want)
+					default:
+						p.want(p.ask("tools/call", `"name":"bad","arguments":{}`), `"code":-32603`, `the result of tool`, `\"bad\" `, tt.want)
+					}
 					p.want(p.ask("tools/call", `"name":"good","arguments":{}`), `"n":7`)
-					if n := strings.Count(log.String(), `"level":"error"`); n != 1 || !strings.Contains(log.String(), `"tool":"bad"`) || !strings.Contains(log.String(), tt.want) {
+					if n := strings.Count(log.String(), `"level":"error"`); n != 1 || !strings.Contains(log.String(), `"name":"bad`) || !strings.Contains(log.String(), tt.want) {
 						t.Errorf("%d lines at error level: %s", n, log.String())
 					}
+					request := `"name":"bad` // in its line
+					if tt.ask != "" {
+						request = tt.ask
+					}
 					for line := range strings.Lines(lines.String()) {
-						if strings.Contains(line, `"name":"bad"`) != strings.Contains(line, `"code":-32603`) {
+						if strings.Contains(line, request) != strings.Contains(line, `"code":-32603`) {
 							t.Errorf("logged %s", line)
 						}
 					}
-					if !strings.Contains(lines.String(), `"name":"bad"`) || !strings.Contains(lines.String(), `"name":"good"`) {
+					if !strings.Contains(lines.String(), request) || !strings.Contains(lines.String(), `"name":"good"`) {
 						t.Errorf("logged %s", lines.String())
 					}
 				})

@@ -492,6 +492,7 @@ func (s *Server) dispatch() *dispatch.Dispatcher {
 	d := dispatch.New(dispatch.Config{
 		Methods: s.methods(), Middleware: chain, Observers: s.observers, Meta: metaOf(s.info),
 		MaskErrors: s.opts.MaskErrors, OnPanic: logPanic(&s.logger), OnUnasked: logUnasked(&s.logger), OnRefused: logRefused(&s.logger),
+		OnInvalid: logInvalid(&s.logger),
 	})
 	s.dispatcher.Store(d)
 	if s.topics != nil {

@@ -384,15 +384,12 @@ func (d *detachedCall) encode(f *frame.Frame, o outcome) (status protocol.TaskSt
 	guard := d.server.dispatch().Guard
 	err := o.err
 	if err == nil {
-		_, err = guard(f, func(*frame.Frame) (protocol.Result, error) {
-			var err error
-			text, err = wire.AppendResult(nil, o.result, wire.To{Revision: f.Revision()})
-			return nil, err
-		})
+		text, err = d.server.dispatch().Encode(f, nil, o.result, wire.To{Revision: f.Revision()})
 	}
 	if err == nil {
 		return protocol.TaskCompleted, text, nil
 	}
+	d.server.dispatch().Invalid(f, err)
 	if errors.Is(context.Cause(d.ctx), tasks.ErrCancelled) {
 		return protocol.TaskCancelled, nil, nil
 	}

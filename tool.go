@@ -464,7 +464,7 @@ func (t *tool) compileOutput(c *compiler) (*output, error) {
 		}
 		return &output{result: func(any) (protocol.Result, error) { return &protocol.CallToolResult{}, nil }}, nil
 	case t.out == reflect.TypeFor[*Result]():
-		return &output{result: builtResult}, nil
+		return &output{result: t.builtResult}, nil
 	case t.out.Implements(typedResultType):
 		return t.typedOutput(c)
 	case t.out == reflect.TypeFor[[]protocol.Content]():
@@ -516,7 +516,7 @@ func (t *tool) typedOutput(c *compiler) (*output, error) {
 		case r.structured != nil:
 			return nil, errors.New("the structured content of a *mcp.ResultOf is its Value; leave Structured out")
 		case r.err != nil:
-			return nil, r.err
+			return nil, t.badResult("cannot be sent", r.err)
 		}
 		result := &protocol.CallToolResult{Content: r.content, IsError: r.isError, Meta: r.meta}
 		if r.isError {
@@ -543,12 +543,15 @@ func contentResult(out any) (protocol.Result, error) {
 
 // builtResult is the result of a func that returns a *Result, of which nil is an
 // empty one.
-func builtResult(out any) (protocol.Result, error) {
+func (t *tool) builtResult(out any) (protocol.Result, error) {
 	r := *out.(**Result)
 	if r == nil {
 		return &protocol.CallToolResult{}, nil
 	}
-	return r.build()
+	if r.err != nil {
+		return nil, t.badResult("cannot be sent", r.err)
+	}
+	return r.build(), nil
 }
 
 // structured makes the encoder of structured content of a type, which checks
@@ -567,22 +570,19 @@ func (t *tool) structured(c *compiler, of reflect.Type) (encode func(dst []byte,
 		dst, err := encoder.Append(dst, out)
 		switch {
 		case err != nil:
-			err = t.badResult(c.server, "cannot be encoded", err)
+			err = t.badResult("cannot be encoded", err)
 		case check != nil:
 			if err = check(dst[start:]); err != nil {
-				err = t.badResult(c.server, "does not match its output schema", err)
+				err = t.badResult("does not match its output schema", err)
 			}
 		}
 		return dst, err
 	}, definition, nil
 }
 
-// badResult returns the error of a result that cannot be sent, which is a mistake of the
-// program, and logs it.
-func (t *tool) badResult(s *Server, what string, err error) error {
-	err = fmt.Errorf("the result of tool %q %s: %w", t.name, what, err)
-	safely.Log(s.logger.Error().Err(visible.Error(err)).Str("tool", t.name), "tool returned an invalid result")
-	return err
+// badResult returns the error of a result that cannot be sent.
+func (t *tool) badResult(what string, err error) error {
+	return &wire.ResultError{Of: fmt.Sprintf("tool %q", t.name), Err: fmt.Errorf("%s: %w", what, err)}
 }
 
 // outputCheck returns the schema of structured results, and the check of their
@@ -619,14 +619,14 @@ func (t *tool) rawOutput(c *compiler) (*output, error) {
 	return &output{schema: custom.JSON(), result: func(out any) (protocol.Result, error) {
 		r := *out.(**Result)
 		if r == nil || r.structured == nil && !r.isError {
-			return nil, t.badResult(c.server, "does not match its output schema", errors.New("it has no structured content"))
+			return nil, t.badResult("does not match its output schema", errors.New("it has no structured content"))
 		}
 		if r.structured != nil {
 			if err := custom.Check(r.structured); err != nil {
-				return nil, t.badResult(c.server, "does not match its output schema", err)
+				return nil, t.badResult("does not match its output schema", err)
 			}
 		}
-		return r.build()
+		return t.builtResult(out)
 	}}, nil
 }
 

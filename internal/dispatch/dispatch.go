@@ -71,6 +71,9 @@ type Config struct {
 	// OnPanic is told of a handler that did not return. nil drops it.
 	// The Frame is nil if it was the Event of an observer.
 	OnPanic func(f *frame.Frame, failure *safely.Failure)
+	// OnInvalid is called with the *wire.ResultError of a result that cannot be sent. nil
+	// is nothing.
+	OnInvalid func(f *frame.Frame, err error)
 	// OnRefused is told why an observer refused a message. nil drops it.
 	OnRefused func(f *frame.Frame, err error)
 }
@@ -168,7 +171,10 @@ func (d *Dispatcher) Within(f *frame.Frame) (result protocol.Result, err error) 
 // runWithin is Within without observers.
 func (d *Dispatcher) runWithin(f *frame.Frame) (result protocol.Result, err error) {
 	defer func() { d.ended(f, err) }()
-	return d.Guard(f, d.chain)
+	if result, err = d.Guard(f, d.chain); err != nil {
+		d.Invalid(f, err)
+	}
+	return result, err
 }
 
 // within returns the error of a call within a handler, for which fault would be sent.
@@ -254,8 +260,21 @@ func (d *Dispatcher) answer(f *frame.Frame, dst []byte) (response []byte, fault 
 			return dst, nil, result, nil
 		}
 	}
+	d.Invalid(f, err)
 	response, fault = d.appendFault(f, dst[:start], err)
 	return response, fault, nil, err
+}
+
+// Invalid calls Config.OnInvalid if err is that of a result that cannot be sent.
+func (d *Dispatcher) Invalid(f *frame.Frame, err error) {
+	if d.config.OnInvalid == nil {
+		return
+	}
+	safely.Do(func() {
+		if bad, ok := errors.AsType[*wire.ResultError](err); ok {
+			d.config.OnInvalid(f, bad)
+		}
+	}, func(*safely.Failure) {}) // sending err ends in the same way, and is logged
 }
 
 // ended calls what waits for the end of the message of f, which is users' code: the
@@ -360,15 +379,42 @@ func (d *Dispatcher) appendResult(f *frame.Frame, dst []byte, result protocol.Re
 	}
 	response := append(dst, `{"jsonrpc":"2.0","id":`...)
 	response = append(wire.AppendID(response, f.Request().ID), `,"result":`...)
-	_, err := d.Guard(f, func(*frame.Frame) (protocol.Result, error) {
-		var err error
-		response, err = wire.AppendResult(response, result, to)
-		return nil, err
-	})
+	response, err := d.Encode(f, response, result, to)
 	if err != nil {
 		return dst, err
 	}
 	return append(response, '}'), nil
+}
+
+// Encode appends result alone. Of an error it says whose result it is.
+func (d *Dispatcher) Encode(f *frame.Frame, dst []byte, result protocol.Result, to wire.To) (text []byte, err error) {
+	_, err = d.Guard(f, func(*frame.Frame) (protocol.Result, error) {
+		var err error
+		if text, err = wire.AppendResult(dst, result, to); err != nil {
+			err = unsent(f.Request(), err)
+		}
+		return nil, err
+	})
+	return text, err
+}
+
+// unsent returns err, which came of encoding the result of r, as a *wire.ResultError if it
+// is neither that nor meant for the client.
+func unsent(r *frame.Request, err error) error {
+	if _, named := errors.AsType[*wire.ResultError](err); named {
+		return err
+	}
+	if _, meant := errors.AsType[*protocol.Error](err); meant {
+		return err
+	}
+	of := r.Method
+	switch {
+	case of == protocol.MethodToolsCall:
+		of = fmt.Sprintf("tool %q", r.Params.Name)
+	case r.Params.Name != "":
+		of = fmt.Sprintf("%s %q", of, r.Params.Name)
+	}
+	return &wire.ResultError{Of: of, Err: fmt.Errorf("cannot be encoded: %w", err)}
 }
 
 // Guard calls h and turns a panic into an internal error. OnPanic gets the
