@@ -81,7 +81,7 @@ func (w *specWatch) heard(asked string, answers ...string) []string {
 			}
 		}
 		rev := w.rev
-		if strings.Contains(asked, facts.MetaVersion) && !wire.IsBatch([]byte(asked)) {
+		if strings.Contains(asked, facts.MetaVersion) && !strings.Contains(asked, `"initialize"`) && !wire.IsBatch([]byte(asked)) {
 			rev = protocol.Latest
 		}
 		if rev == 0 {

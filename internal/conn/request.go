@@ -87,9 +87,17 @@ func (r *request) refuse(rev protocol.Revision, fault *protocol.Error) {
 
 // isModern reports whether r belongs to a modern revision. It does if it names
 // a revision in _meta, which legacy messages do not have; server/discover, with
-// which clients probe, counts even without, unless there is a session.
+// which clients probe, counts even without, unless there is a session. The legacy
+// handshake never does, whatever else its messages say (basic/versioning of
+// 2026-07-28, "Compatibility Matrix").
 func (r *request) isModern() bool {
-	return r.Params.Meta.ProtocolVersion != "" || r.message.Method == protocol.MethodDiscover && r.conn.session.Load() == nil
+	switch r.message.Method {
+	case protocol.MethodInitialize, protocol.MethodInitialized:
+		return false
+	case protocol.MethodDiscover:
+		return r.Params.Meta.ProtocolVersion != "" || r.conn.session.Load() == nil
+	}
+	return r.Params.Meta.ProtocolVersion != ""
 }
 
 // initialize serves an initialize request and returns when it is answered.

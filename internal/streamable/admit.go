@@ -35,14 +35,24 @@ func (a *admission) admit(c *Call, body []byte) (status int, fault *protocol.Err
 	return a.admitLegacy(c)
 }
 
-// isModern reports whether a request belongs to a modern revision: it names one
-// in _meta. A header that names one is enough, so that a modern request without
-// its metadata is told what it lacks instead of being asked for a session.
+// isModern reports whether a message belongs to a modern revision: it names one
+// in _meta, and is not of the legacy handshake. Without a session a header that
+// names one is enough, so that the error for a modern request without its
+// metadata says what it lacks, and does not ask for a session.
 func (a *admission) isModern(c *Call) bool {
-	if c.Params.Meta.ProtocolVersion != "" {
+	inSession := first(c.HTTP, headerSession) != ""
+	switch {
+	case c.Message.Method == protocol.MethodInitialize, c.Message.Method == protocol.MethodInitialized && inSession:
+		return false
+	case c.Params.Meta.ProtocolVersion != "":
 		return true
 	}
-	rev, _ := protocol.ParseRevision(first(c.HTTP, headerVersion))
+	return namesModern(c.HTTP) && !inSession
+}
+
+// namesModern reports whether the version header names a modern revision.
+func namesModern(r *http.Request) bool {
+	rev, _ := protocol.ParseRevision(first(r, headerVersion))
 	return rev.Modern()
 }
 
@@ -91,7 +101,9 @@ func (a *admission) checkNotification(c *Call) *protocol.Error {
 // header must name a session that lives. initialize must not name one.
 func (a *admission) admitLegacy(c *Call) (status int, fault *protocol.Error) {
 	if c.Message.Method == protocol.MethodInitialize && c.Message.Kind() == protocol.KindRequest {
-		if fault := a.checkVersion(c.HTTP); fault != nil {
+		// The revision is negotiated, so that a client may name one here that the
+		// server does not have.
+		if fault := a.checkVersion(c.HTTP); fault != nil && !namesModern(c.HTTP) {
 			return http.StatusBadRequest, fault
 		}
 		if id := c.HTTP.Header.Get(headerSession); id != "" {

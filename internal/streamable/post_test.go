@@ -208,7 +208,12 @@ func TestEra(t *testing.T) {
 	}{
 		{name: "modern", body: call("m", ""), headers: headers{modern, isM}, status: 200, did: `"m, 2026-07-28, "`},
 		{name: "modern, session ignored", body: call("m", ""), headers: headers{modern, isM, inS1}, status: 200, did: `"m, 2026-07-28, "`},
-		{name: "modern initialize", body: call("initialize", ""), headers: headers{modern, "Mcp-Method: initialize"}, status: 200, did: `"initialize, 2026-07-28, "`},
+		{name: "initialize with modern _meta", body: call("initialize", ""), headers: headers{modern, "Mcp-Method: initialize"}, status: 200, did: `"initialize, , "`},
+		{name: "initialize with a modern version", body: legacyCall("initialize"), headers: headers{modern}, status: 200, did: `"initialize, , "`},
+		{name: "initialize with modern headers", body: legacyCall("initialize"), headers: headers{modern, "Mcp-Method: tools/list", "Mcp-Name: a"}, status: 200, did: `"initialize, , "`},
+		{name: "initialize with a modern version in a session", body: legacyCall("initialize"), headers: headers{modern, inS1}, status: 400, code: protocol.CodeInvalidRequest},
+		{name: "session with a modern version", body: legacyCall("m"), headers: headers{modern, inS1}, status: 200, did: `"m, 2025-11-25, s1"`},
+		{name: "unknown session with a modern version", body: legacyCall("m"), headers: headers{modern, "Mcp-Session-Id: ended"}, status: 404, code: protocol.CodeSessionNotFound},
 		{name: "header alone", body: legacyCall("m"), headers: headers{modern, isM}, status: 400, code: protocol.CodeInvalidParams},
 		{name: "no version in _meta", body: `{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{}}}`, headers: headers{modern, isM}, status: 400, code: protocol.CodeInvalidParams},
 		{name: "no capabilities", body: metaOf("2026-07-28", ""), headers: headers{modern, isM}, status: 400, code: protocol.CodeInvalidParams},
