@@ -35,10 +35,10 @@ func TestInvalidResults(t *testing.T) {
 			want: "cannot be sent: Result.JSON"},
 		"no JSON in its _meta": {tool: mcp.Tool("bad", func(*mcp.Frame, empty) (*mcp.Result, error) {
 			return mcp.NewResult().Text("x").Meta("a", make(chan int)), nil
-		}), want: "cannot be encoded: "},
+		}), want: "cannot be sent: "},
 		"a prompt": {tool: mcp.Prompt("bad", func(*mcp.Frame, empty) (*mcp.Messages, error) {
 			return mcp.NewMessages().User("x").Meta("a", make(chan int)), nil
-		}), want: "cannot be encoded: ", ask: "prompts/get"},
+		}), want: "cannot be sent: ", ask: "prompts/get"},
 		"a resource": {tool: mcp.Resource("bad://x", func(*mcp.Frame) (struct{ F float64 }, error) { return struct{ F float64 }{math.Inf(1)}, nil }),
 			want: "cannot be encoded: ", ask: "resources/read"},
 		"a template": {tool: mcp.Template("bad://{id}", func(_ *mcp.Frame, in struct {

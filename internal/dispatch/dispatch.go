@@ -414,7 +414,7 @@ func unsent(r *frame.Request, err error) error {
 	case r.Params.Name != "":
 		of = fmt.Sprintf("%s %q", of, r.Params.Name)
 	}
-	return &wire.ResultError{Of: of, Err: fmt.Errorf("cannot be encoded: %w", err)}
+	return &wire.ResultError{Of: of, Err: fmt.Errorf("cannot be sent: %w", err)}
 }
 
 // Guard calls h and turns a panic into an internal error. OnPanic gets the
