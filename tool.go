@@ -482,7 +482,7 @@ func (t *tool) compileOutput(c *compiler) (*output, error) {
 		if t.out.Kind() == reflect.Interface {
 			switch v := reflect.ValueOf(out).Elem().Interface().(type) {
 			case protocol.Content, []protocol.Content, *Result, typedResult, protocol.Result, error:
-				return nil, t.badResult(c.server, "is no JSON", fmt.Errorf("it is a %T in an interface; declare a func that returns %T", v, v))
+				return nil, t.badResult("is no JSON", fmt.Errorf("it is a %T in an interface; declare a func that returns %T", v, v))
 			}
 		}
 		return t.withStructured(&protocol.CallToolResult{}, out, encode), nil
