@@ -186,7 +186,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 	if fault != nil {
 		h.backend.Refused(r, false, fault)
 		setRetryAfter(w.Header(), fault)
-		writeJSON(w, status, wire.AppendErrorResponse(nil, h.spoiled(r, long, fault), fault, h.revisionOf(r)))
+		writeJSON(w, status, wire.AppendErrorResponse(nil, h.spoiled(r, long, status, fault), fault, h.revisionOf(r)))
 		return
 	}
 	if wire.IsBatch(body) {
@@ -206,7 +206,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 		}
 		c.out.json = true // an error with a status is never an event
 		setRetryAfter(w.Header(), fault)
-		c.out.answer(status, wire.AppendErrorResponse(nil, h.spoil(r, &c.Message, fault), fault, rev))
+		c.out.answer(status, wire.AppendErrorResponse(nil, h.spoil(r, &c.Message, status, fault), fault, rev))
 		return
 	}
 	if c.Message.Kind() != protocol.KindRequest {
@@ -331,7 +331,7 @@ func (h *Handler) postBatch(out *exchange, r *http.Request, body []byte) {
 		}
 		switch {
 		case faults[i] != nil && c.Message.Kind() == protocol.KindResponse: // which nobody answers
-			h.spoil(r, &c.Message, faults[i])
+			h.spoil(r, &c.Message, http.StatusBadRequest, faults[i])
 		case faults[i] != nil:
 			requests++
 			answers[i] = wire.AppendErrorResponse(nil, c.Message.ID, faults[i], c.Revision)
@@ -490,22 +490,26 @@ func writeFault(w http.ResponseWriter, status int, e *protocol.Error) {
 }
 
 // spoiled is spoil for a message of which long is what is known; nil is nothing.
-func (h *Handler) spoiled(r *http.Request, long *transport.TooLongError, fault *protocol.Error) protocol.ID {
+func (h *Handler) spoiled(r *http.Request, long *transport.TooLongError, status int, fault *protocol.Error) protocol.ID {
 	if long == nil {
 		return protocol.ID{}
 	}
 	text, _ := long.Message()
 	m, _ := protocol.Decode(text) // has what is known also with an error
-	return h.spoil(r, &m, fault)
+	return h.spoil(r, &m, status, fault)
 }
 
-// spoil takes a message that r has brought and that is refused with fault. It returns the
-// id to answer with. A response has none: the question that it is for fails.
-func (h *Handler) spoil(r *http.Request, m *protocol.Message, fault *protocol.Error) protocol.ID {
+// spoil takes a message that r has brought and that is refused with a status and fault. It
+// returns the id to answer with. A response has none: the question that it is for fails,
+// unless the fault is not of the response, which may come again then.
+func (h *Handler) spoil(r *http.Request, m *protocol.Message, status int, fault *protocol.Error) protocol.ID {
 	if m.Kind() != protocol.KindResponse {
 		return m.ID
 	}
-	if x, _, lost := h.session(r); lost == nil && !m.ID.IsZero() {
+	if status != http.StatusBadRequest && status != http.StatusRequestEntityTooLarge || m.ID.IsZero() {
+		return protocol.ID{}
+	}
+	if x, _, lost := h.session(r); lost == nil {
 		why := *fault
 		why.Message = "the answer is not valid: " + why.Message
 		c := &Call{HTTP: r, Revision: x.Revision(), Session: x}
