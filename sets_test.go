@@ -152,25 +152,27 @@ func TestSetFaults(t *testing.T) {
 // A server that is mounted has sets of its own, also under a name that its parent
 // has, too.
 func TestSetsOfMountedServers(t *testing.T) {
-	s := listenServer(t, mcp.Options{})
-	addSets(t, s)
-	child := mcp.NewServer(mcp.Info{Name: "child", Version: "1"}, nil)
-	if err := child.Set("admin", tool("grant")); err != nil {
-		t.Fatal(err)
-	}
-	child.MustAdd(mcp.Tool("enable", func(f *mcp.Frame, _ empty) (string, error) { return "done", child.Enable(f, "admin") }))
-	if err := s.Mount("child", child); err != nil {
-		t.Fatal(err)
-	}
 	for _, transport := range transportsOf(protocol.V20250618) {
-		c := openSession(t, transport, s)
-		if got := ask(t, c, "tools/call", `{"name":"child_grant"}`); !strings.Contains(got, "Unknown tool: child_grant") {
-			t.Errorf("%s: got %s", transport.name, got)
-		}
-		ask(t, c, "tools/call", `{"name":"child_enable"}`)
-		if got := ask(t, c, "tools/list", `{}`); !strings.Contains(got, `"child_grant"`) || strings.Contains(got, `"ban"`) {
-			t.Errorf("%s: got %s", transport.name, got)
-		}
+		t.Run(transport.name, func(t *testing.T) {
+			s := listenServer(t, mcp.Options{})
+			addSets(t, s)
+			child := mcp.NewServer(mcp.Info{Name: "child", Version: "1"}, nil)
+			if err := child.Set("admin", tool("grant")); err != nil {
+				t.Fatal(err)
+			}
+			child.MustAdd(mcp.Tool("enable", func(f *mcp.Frame, _ empty) (string, error) { return "done", child.Enable(f, "admin") }))
+			if err := s.Mount("child", child); err != nil {
+				t.Fatal(err)
+			}
+			c := openSession(t, transport, s)
+			if got := ask(t, c, "tools/call", `{"name":"child_grant"}`); !strings.Contains(got, "Unknown tool: child_grant") {
+				t.Errorf("got %s", got)
+			}
+			ask(t, c, "tools/call", `{"name":"child_enable"}`)
+			if got := ask(t, c, "tools/list", `{}`); !strings.Contains(got, `"child_grant"`) || strings.Contains(got, `"ban"`) {
+				t.Errorf("got %s", got)
+			}
+		})
 	}
 }
 
