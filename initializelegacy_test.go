@@ -41,6 +41,22 @@ func TestInitializeIsLegacy(t *testing.T) {
 	}
 }
 
+// initialize without a version for the session is, in a modern revision, a method that
+// does not exist.
+func TestInitializeOfModernRevision(t *testing.T) {
+	for _, tr := range transports {
+		t.Run(tr.name, func(t *testing.T) {
+			c := tr.open(t, fixture(t, nil), protocol.Latest)
+			for _, more := range []string{"", `"capabilities":{},`, `"protocolversion":"2025-11-25",`} {
+				answer := strings.Join(c.say(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{`+more+metaInInitialize+`}}`), "")
+				if !strings.Contains(answer, "-32601") {
+					t.Errorf("%s: got %s", more, answer)
+				}
+			}
+		})
+	}
+}
+
 // The headers of a modern revision make no message of a legacy session a modern
 // one.
 func TestLegacySessionWithModernHeaders(t *testing.T) {

@@ -91,11 +91,11 @@ func (r *request) refuse(rev protocol.Revision, fault *protocol.Error) {
 // handshake never does, whatever else its messages say (basic/versioning of
 // 2026-07-28, "Compatibility Matrix").
 func (r *request) isModern() bool {
-	switch r.message.Method {
-	case protocol.MethodInitialize, protocol.MethodInitialized:
+	switch {
+	case r.Initializes(), r.message.Method == protocol.MethodInitialized:
 		return false
-	case protocol.MethodDiscover:
-		return r.Params.Meta.ProtocolVersion != "" || r.conn.session.Load() == nil
+	case r.message.Method == protocol.MethodDiscover && r.conn.session.Load() == nil:
+		return true
 	}
 	return r.Params.Meta.ProtocolVersion != ""
 }

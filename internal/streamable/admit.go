@@ -42,7 +42,7 @@ func (a *admission) admit(c *Call, body []byte) (status int, fault *protocol.Err
 func (a *admission) isModern(c *Call) bool {
 	inSession := first(c.HTTP, headerSession) != ""
 	switch {
-	case c.Message.Method == protocol.MethodInitialize, c.Message.Method == protocol.MethodInitialized && inSession:
+	case c.Initializes(), c.Message.Method == protocol.MethodInitialized && inSession:
 		return false
 	case c.Params.Meta.ProtocolVersion != "":
 		return true

@@ -208,7 +208,8 @@ func TestEra(t *testing.T) {
 	}{
 		{name: "modern", body: call("m", ""), headers: headers{modern, isM}, status: 200, did: `"m, 2026-07-28, "`},
 		{name: "modern, session ignored", body: call("m", ""), headers: headers{modern, isM, inS1}, status: 200, did: `"m, 2026-07-28, "`},
-		{name: "initialize with modern _meta", body: call("initialize", ""), headers: headers{modern, "Mcp-Method: initialize"}, status: 200, did: `"initialize, , "`},
+		{name: "initialize without a version, with modern _meta", body: call("initialize", ""), headers: headers{modern, "Mcp-Method: initialize"}, status: 200, did: `"initialize, 2026-07-28, "`},
+		{name: "initialize with modern _meta", body: call("initialize", `"protocolVersion":"2025-11-25"`), headers: headers{modern, "Mcp-Method: initialize"}, status: 200, did: `"initialize, , "`},
 		{name: "initialize with a modern version", body: legacyCall("initialize"), headers: headers{modern}, status: 200, did: `"initialize, , "`},
 		{name: "initialize with modern headers", body: legacyCall("initialize"), headers: headers{modern, "Mcp-Method: tools/list", "Mcp-Name: a"}, status: 200, did: `"initialize, , "`},
 		{name: "initialize with a modern version in a session", body: legacyCall("initialize"), headers: headers{modern, inS1}, status: 400, code: protocol.CodeInvalidRequest},

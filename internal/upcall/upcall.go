@@ -54,6 +54,14 @@ func (r *Request) Read(m *protocol.Message) *protocol.Error {
 	return wire.ScanParams(m, &r.Params)
 }
 
+// Initializes reports whether r opens a legacy session. It does, whatever revision _meta
+// names, if it says which revision the session shall have. Without that it is, with a modern
+// revision in _meta, a method that the revision no longer has (basic/versioning of
+// 2026-07-28).
+func (r *Request) Initializes() bool {
+	return r.Method == protocol.MethodInitialize && (r.Params.Meta.ProtocolVersion == "" || wire.NamesVersion(r.Params.Raw))
+}
+
 // Transport is how a request came.
 type Transport struct {
 	Kind string // a frame.Transport

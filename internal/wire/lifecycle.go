@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/talaria-go/mcp/internal/facts"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -26,6 +27,9 @@ type InitializeParams struct {
 	Capabilities    json.RawMessage `json:"capabilities,omitempty"`
 	ClientInfo      json.RawMessage `json:"clientInfo,omitempty"`
 }
+
+// NamesVersion reports whether params of initialize have a protocolVersion.
+func NamesVersion(params []byte) bool { return jsonx.Lookup(params, []string{"protocolVersion"}) != nil }
 
 // InitializeResult is the result of initialize. ProtocolVersion is the revision
 // that the server has chosen, see protocol.Negotiate; Instructions may be put into the
