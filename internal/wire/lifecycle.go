@@ -29,7 +29,9 @@ type InitializeParams struct {
 }
 
 // NamesVersion reports whether params of initialize have a protocolVersion.
-func NamesVersion(params []byte) bool { return jsonx.Lookup(params, []string{"protocolVersion"}) != nil }
+func NamesVersion(params []byte) bool {
+	return jsonx.Lookup(params, []string{"protocolVersion"}) != nil
+}
 
 // InitializeResult is the result of initialize. ProtocolVersion is the revision
 // that the server has chosen, see protocol.Negotiate; Instructions may be put into the
