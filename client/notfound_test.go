@@ -16,6 +16,7 @@ import (
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/client/group"
 	"github.com/talaria-go/mcp/client/pool"
+	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
@@ -214,5 +215,26 @@ func TestForeignNotFound(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// The official Go SDK has one error for a resource that is not there, in all revisions.
+func TestNotFoundOfGoSDK(t *testing.T) {
+	for _, rev := range needs.Revisions() {
+		script := mcptest.NewScript(t, rev, map[string]func(json.RawMessage) (any, error){
+			protocol.MethodResourcesRead: func(json.RawMessage) (any, error) {
+				return nil, &protocol.Error{Code: protocol.CodeInvalidParams, Message: "Resource not found", Data: json.RawMessage(`{"uri":"x:1"}`)}
+			},
+		})
+		c, err := client.Connect(t.Context(), script.Transport(), &client.Options{Revisions: []protocol.Revision{rev}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for uri, want := range map[string]error{"x:1": client.ErrNotFound, "x:2": client.ErrInvalidParams} {
+			if _, err := c.Read(t.Context(), uri); !errors.Is(err, want) {
+				t.Errorf("%v: %s: %v, want %v", rev, uri, err, want)
+			}
+		}
+		_ = c.Close() // the script ends with the test
 	}
 }

@@ -84,7 +84,7 @@ func (r *request) insist(ctx context.Context) (json.RawMessage, error) {
 		if own, ok := err.(*Error); ok {
 			one := *own // others may have the same
 			one.Safe = one.Safe || r.harmless() && r.options.attempts != 1
-			if r.method == protocol.MethodResourcesRead && r.conn != nil && r.conn.revision().Modern() && one.missingResource(r.name) {
+			if r.method == protocol.MethodResourcesRead && r.conn != nil && one.missingResource(r.name, r.conn.revision()) {
 				one.kind = ErrNotFound
 			}
 			err = &one
