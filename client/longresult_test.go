@@ -113,6 +113,43 @@ func checkLong(t *testing.T, name string, err error, over bool, limit int, optio
 	}
 }
 
+// TestLongMessageLogCallsFrame checks that the log of a long message may use the Frame that
+// sends it.
+func TestLongMessageLogCallsFrame(t *testing.T) {
+	needs.NoRace(t, "one goroutine reads a message of 4 MiB")
+	sends := map[string]func(f *mcp.Frame, text string) error{
+		"Notify": func(f *mcp.Frame, text string) error {
+			return f.Notify("notifications/acme/row", map[string]string{"text": text})
+		},
+		"Progress": func(f *mcp.Frame, text string) error { return f.Progress(1, 2, text) },
+		"Log":      func(f *mcp.Frame, text string) error { return f.Log(protocol.LevelError, text) },
+	}
+	for name, send := range sends {
+		var frame *mcp.Frame
+		var line string
+		logger := zerolog.New(writerFunc(func(p []byte) (int, error) {
+			line = string(p)
+			return len(p), frame.Notify("notifications/acme/logged", nil)
+		})).Level(zerolog.WarnLevel)
+		s := mcp.NewServer(mcp.Info{Name: "s", Version: "1"}, &mcp.Options{Logger: &logger})
+		s.MustAdd(mcp.Tool("t", func(f *mcp.Frame, _ struct{}) (string, error) {
+			frame = f
+			return "", send(f, strings.Repeat("x", 5<<20))
+		}, mcp.Doc("for the test")))
+		c := connect(t, serving(t, s), only(protocol.V20251125))
+		if _, err := c.Call(t.Context(), "t", nil, OnProgress(func(Progress) {})); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !strings.Contains(line, "longer than") {
+			t.Errorf("%s: logged %s", name, line)
+		}
+	}
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
 // TestLongResultLogged checks that a server logs once that it sends more than clients take
 // by default, for each thing that does, and whatever its clients take.
 func TestLongResultLogged(t *testing.T) {

@@ -425,11 +425,11 @@ func (f *Frame) Progress(done, total float64, message ...string) error {
 		f.mu.Unlock() // it may be a store's
 		return note(p)
 	}
-	defer f.mu.Unlock()
 	if detachable {
 		f.last = &p // for the task that it may become
 	}
 	if quiet {
+		f.mu.Unlock()
 		return nil
 	}
 	return f.tell(p.Append(nil, f.revision))
@@ -459,8 +459,8 @@ func (f *Frame) Log(level protocol.Level, data any, logger ...string) error {
 		return err
 	}
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	if f.note != nil {
+		f.mu.Unlock()
 		return nil // tasks tell no logs
 	}
 	return f.tell(text)
@@ -480,14 +480,16 @@ func (f *Frame) Notify(method string, params any) error {
 		return err
 	}
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	switch {
 	case f.peer == nil:
-		return fmt.Errorf("mcp: notification %q: the client of this request receives none", method)
+		err = fmt.Errorf("mcp: notification %q: the client of this request receives none", method)
 	case f.note != nil:
-		return fmt.Errorf("mcp: notification %q: the request has become a task, which sends none", method)
+		err = fmt.Errorf("mcp: notification %q: the request has become a task, which sends none", method)
+	default:
+		return f.deliver(text)
 	}
-	return f.send(text)
+	f.mu.Unlock()
+	return err
 }
 
 // send sends a message, and notes one that is very long. f.peer is not nil.
@@ -504,11 +506,21 @@ func (f *Frame) sending(size int) {
 	}
 }
 
-// tell sends a message that a client may go without: that it takes no stream to
-// send it on is no error. f.mu is held, so that messages keep their order, and
-// f.peer is not nil.
+// deliver sends a message while f.mu is held, so that messages keep their order, and
+// unlocks f.mu before it notes one that is very long. f.peer is not nil.
+func (f *Frame) deliver(message []byte) error {
+	err := func() error {
+		defer f.mu.Unlock()
+		return f.peer.Send(message)
+	}()
+	f.sending(len(message))
+	return err
+}
+
+// tell is deliver for a message that a client may go without: that it takes no stream
+// to send it on is no error.
 func (f *Frame) tell(message []byte) error {
-	err := f.send(message)
+	err := f.deliver(message)
 	if errors.Is(err, wire.ErrNoStream) {
 		return nil
 	}
