@@ -141,7 +141,7 @@ func TestAddLogsUnlocked(t *testing.T) {
 	}
 }
 
-// writerFunc is a func as an io.Writer.
+// writerFunc is an io.Writer that calls a func.
 type writerFunc func(p []byte) (int, error)
 
 func (w writerFunc) Write(p []byte) (int, error) { return w(p) }

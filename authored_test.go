@@ -163,8 +163,8 @@ func loggedRules(t *testing.T, log string) string {
 	return strings.Join(slices.Compact(rules), ", ")
 }
 
-// What a method of one member writes is logged, and no member twice: those of any
-// value are among the warnings of the type. ExactSchemas adds nothing of the types.
+// TestAuthoredAmongOthers checks that the findings of a schema that a method wrote are
+// logged, and that no member is logged twice. ExactSchemas adds no findings of the types.
 func TestAuthoredAmongOthers(t *testing.T) {
 	authored = `{"type":"array"}`
 	tool := mcp.Tool("t", func(*mcp.Frame, struct {

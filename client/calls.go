@@ -410,8 +410,8 @@ func (c *Client) UpdateTask(ctx context.Context, id string, answers map[string]a
 	return err
 }
 
-// CancelTask asks a task to end. It may end otherwise all the same. A task that does
-// not exist is ErrNotFound.
+// CancelTask requests the end of a task, which may still complete or fail. A task that
+// does not exist is ErrNotFound.
 func (c *Client) CancelTask(ctx context.Context, id string, options ...CallOption) error {
 	_, err := taskRequest(ctx, c, protocol.MethodTasksCancel, id, nil, options)
 	return err

@@ -17,9 +17,9 @@ import (
 	"github.com/talaria-go/mcp/transport/websocket"
 )
 
-// formsServer answers as servers may that write JSON in their own way: with a byte
-// order mark, integers with a fraction, null for what they have not, half a surrogate
-// pair and times without a zone. request is the text of a message; "" is no answer.
+// formsServer returns the answer to a message in the forms that JSON permits: with a byte
+// order mark, integers with a fraction, null for absent members, half a surrogate pair and
+// times without a zone. It returns "" for a notification.
 func formsServer(request string) string {
 	var m struct {
 		ID     json.RawMessage
@@ -153,7 +153,7 @@ func TestFormsOfServers(t *testing.T) {
 	}
 }
 
-// The value null of structured content is one since 2026-07-28 alone.
+// Structured content may be null from 2026-07-28 on.
 func TestStructuredNull(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{"content":[],"structuredContent":null}`:                         "",

@@ -519,7 +519,7 @@ func saysLegacy(err error) (legacy, sure bool) {
 		case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
 			return true, true
 		}
-		return true, false // may come from what stands before the server
+		return true, false // a proxy may have sent it
 	case !isFault:
 		return false, false
 	}

@@ -67,7 +67,7 @@ func bytesTo(t *testing.T) (io.Reader, io.Writer) {
 }
 
 // TestLongResult checks that the error of an answer over the limit names the option that
-// raises it, that the connection goes on, and that the option does raise it.
+// raises the limit, that the connection can be used afterwards, and that the option works.
 func TestLongResult(t *testing.T) {
 	const limit = 6 << 10
 	long := strings.Repeat("x", limit)
@@ -76,7 +76,7 @@ func TestLongResult(t *testing.T) {
 			for _, max := range []int{limit, 4 * limit} {
 				for name, tr := range open(t, max) {
 					if name == "SSE" && rev.Modern() {
-						continue // it carries sessions alone
+						continue // it has no modern revisions
 					}
 					opts := only(rev)
 					opts.Elicit = func(context.Context, *protocol.ElicitParams) (*protocol.ElicitResult, error) {
@@ -146,6 +146,7 @@ func TestLongMessageLogCallsFrame(t *testing.T) {
 	}
 }
 
+// writerFunc is an io.Writer that calls a func.
 type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

@@ -141,7 +141,7 @@ func (r *request) resend(ctx context.Context, err error, n int, began time.Time)
 		r.visited = true
 		return r.client.handlers.visit(ctx, fault)
 	case fault != nil && fault.Code == protocol.CodeUnsupportedVersion && r.conn != nil:
-		// It was refused before it ran. The server is another by now.
+		// The server has been replaced. It refused the request before it ran.
 		if r.renewed {
 			return false
 		}

@@ -168,8 +168,8 @@ func (c *caller) run(ctx context.Context) {
 	}
 }
 
-// hears waits for a notification.
-func (c *caller) hears(part string) {
+// waitsFor waits for a notification.
+func (c *caller) waitsFor(part string) {
 	c.m.t.Helper()
 	for limit := time.After(time.Minute); ; {
 		select {
@@ -206,7 +206,7 @@ func (m *devModule) leavesNothing(callers ...*caller) {
 	}
 }
 
-// While somebody works on a program, clients call it all the time, and no call fails.
+// TestDev edits a program while clients call it. No call fails.
 func TestDev(t *testing.T) {
 	t.Parallel()
 	m := newDevModule(t)
@@ -225,16 +225,16 @@ func TestDev(t *testing.T) {
 	for i := range edits {
 		if i == edits/2 {
 			m.write("main.go", devProgramText+"\nfunc x( {\n")
-			legacy.hears("syntax error")
+			legacy.waitsFor("syntax error")
 		}
 		m.edit(strconv.Itoa(i + 1))
-		legacy.hears(protocol.MethodToolsChanged)
-		modern.hears(protocol.MethodToolsChanged)
+		legacy.waitsFor(protocol.MethodToolsChanged)
+		modern.waitsFor(protocol.MethodToolsChanged)
 		legacy.wants(fmt.Sprint(i+1, " one"))
 		modern.wants(fmt.Sprint(i+1, " one"))
 	}
 	m.write("word.txt", "two")
-	legacy.hears(protocol.MethodToolsChanged)
+	legacy.waitsFor(protocol.MethodToolsChanged)
 	legacy.wants(fmt.Sprint(edits, " two"))
 	stop()
 	running.Wait()

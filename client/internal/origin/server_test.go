@@ -201,7 +201,7 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// An answer in an encoding that nobody asked for is an error that names it.
+// An answer with a Content-Encoding is an error that names the encoding.
 func TestContentEncoding(t *testing.T) {
 	for encoding, status := range map[string]int{"br": 200, "zstd": 202, "identity": 200, "gzip": 400} {
 		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -44,7 +44,7 @@ func (d Dir) counts(name string) bool {
 	return false
 }
 
-// Stamp is what a look at a file shows. The zero value is no file.
+// Stamp is the time and the size of a file. The zero value means that there is none.
 type Stamp struct {
 	Changed time.Time
 	Size    int64
