@@ -31,6 +31,7 @@ var importGraph = map[string][]string{
 	"internal/facts":            {},
 	"internal/recording":        {"internal/jsonx"},
 	"internal/files":            {},
+	"internal/names":            {},
 	"internal/release":          {},
 	"internal/toollock":         {"internal/files", "internal/jsonx", "internal/visible", "protocol"},
 	"transport":                 {"internal/facts", "internal/jsonx", "internal/safely", "internal/visible"},
