@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -32,7 +32,7 @@ var legacy = []protocol.Revision{protocol.V20241105, protocol.V20250326, protoco
 func runBehaviours(t *testing.T, list []behaviour) {
 	for _, b := range list {
 		if b.revisions == nil {
-			b.revisions = needs.Revisions()
+			b.revisions = testdep.Revisions()
 		}
 		t.Run(b.what, func(t *testing.T) {
 			for _, tr := range transportsOf(protocol.LatestLegacy) {

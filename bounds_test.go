@@ -14,7 +14,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/internal/facts"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -86,7 +86,7 @@ var fullSize = flag.Bool("full", false, "run tests of memory with as many client
 // within the stated total: Limits.SessionMemory for messages, and 8 KiB for each
 // session beside them. It says so to who comes back. With -full there are 10,000.
 func TestLongAnswersAreNotKept(t *testing.T) {
-	needs.NoRace(t, "it measures memory")
+	testdep.NoRace(t, "it measures memory")
 	sessions := 100
 	if *fullSize {
 		sessions = mcp.DefaultSessions

@@ -14,7 +14,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/middleware"
 	"github.com/talaria-go/mcp/protocol"
@@ -98,7 +98,7 @@ func TestCallWithin(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, rev := range needs.Revisions() {
+			for _, rev := range testdep.Revisions() {
 				for _, over := range transportsOf(rev) {
 					t.Run(over.name+"/"+rev.String(), func(t *testing.T) {
 						s, prefix := server(t)
@@ -344,7 +344,7 @@ func TestCallResults(t *testing.T) {
 // Two calls of one tool, and tools with equal keys, ask their own questions; what Once
 // keeps in one is not found in another. So it is in every revision, also as a task.
 func TestQuestionsWithin(t *testing.T) {
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		if !rev.Has(protocol.FeatureElicitation) {
 			continue
 		}
@@ -405,7 +405,7 @@ func TestQuestionsWithin(t *testing.T) {
 
 // Progress of calls within a call grows, whatever they tell.
 func TestProgressWithin(t *testing.T) {
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		s := fixture(t, nil)
 		s.MustAdd(mcp.Tool("twice", func(f *mcp.Frame, _ empty) (string, error) {
 			for range 2 {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -122,7 +122,7 @@ func TestOutputSchema(t *testing.T) {
 
 // A client hears the log messages that it wants.
 func TestLogLevelOfClient(t *testing.T) {
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		s := mcp.NewServer(mcp.Info{Name: "log", Version: "1"}, nil)
 		s.MustAdd(mcp.Tool("log", func(f *mcp.Frame, _ struct{}) (string, error) {
 			_ = f.Log(protocol.LevelInfo, "quiet")

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -144,7 +144,7 @@ func TestTricklingBody(t *testing.T) {
 }
 
 func TestUnknownMethods(t *testing.T) {
-	needs.NoRace(t, "it measures memory")
+	testdep.NoRace(t, "it measures memory")
 	s := fixture(t, nil)
 	conversation := openStream(t, s, protocol.Latest)
 	ask := func(i int) {

@@ -16,11 +16,11 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/auth"
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/alone"
 	"github.com/talaria-go/mcp/internal/broadcast"
 	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/tasks"
+	"github.com/talaria-go/mcp/internal/test/testproc"
 	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/middleware"
@@ -35,7 +35,7 @@ const kib, mib = 1 << 10, 1 << 20
 // what they are for, with the input that costs the most, takes no more of the
 // heap than the limit that was set, and one of them half of it at least.
 func TestKept(t *testing.T) {
-	if !alone.Test(t) {
+	if !testproc.Isolated(t) {
 		return
 	}
 	totals := keptTotals(t)

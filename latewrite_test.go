@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -49,7 +49,7 @@ func TestLateAnswer(t *testing.T) {
 		return s
 	}
 	for _, proto := range []string{"HTTP/1.1", "HTTP/2.0"} {
-		for _, rev := range needs.Revisions() {
+		for _, rev := range testdep.Revisions() {
 			for _, tt := range []struct{ name, arguments, want string }{
 				{"small", `"bytes":1`, "done"},
 				{"at the buffer", `"bytes":1900`, "done"},

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/schema"
@@ -93,7 +93,7 @@ func TestClientDescriptionLimit(t *testing.T) {
 
 // Arguments may have what a message may have, on every transport.
 func TestLargeArguments(t *testing.T) {
-	needs.NoRace(t, "it sends 130 MB")
+	testdep.NoRace(t, "it sends 130 MB")
 	s := bare(mcp.Options{})
 	s.MustAdd(mcp.Tool("size", func(_ *mcp.Frame, in struct {
 		Text string `json:"text"`

@@ -13,7 +13,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/internal/facts"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -29,7 +29,7 @@ type talker struct {
 
 // everywhere runs a test for a client of each transport and revision.
 func everywhere(t *testing.T, server func(t *testing.T) *mcp.Server, test func(t *testing.T, c *talker)) {
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		for _, over := range transportsOf(rev) {
 			t.Run(over.name+"/"+rev.String(), func(t *testing.T) {
 				test(t, greet(t, over, server(t), rev))
@@ -312,7 +312,7 @@ func TestDiscover(t *testing.T) {
 		s.MustAdd(tool("one"))
 		return s
 	}
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		for _, over := range transportsOf(rev) {
 			c := &talker{conversation: over.open(t, server(t), rev), t: t, rev: rev}
 			method, params := "server/discover", "{}"
@@ -345,7 +345,7 @@ func TestMethodAsks(t *testing.T) {
 		}](f, "name", "Who are you?")
 		return map[string]string{"name": answer.Value.Name}, err
 	}))
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		if !rev.Has(protocol.FeatureElicitation) {
 			continue
 		}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -188,7 +188,7 @@ func TestMountKeepsRules(t *testing.T) {
 	if err := root.Mount("c", child); err != nil {
 		t.Fatal(err)
 	}
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		if !rev.Has(protocol.FeatureElicitation) {
 			continue
 		}

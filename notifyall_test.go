@@ -10,7 +10,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -99,7 +99,7 @@ func TestNotifyAllBehind(t *testing.T) {
 // Frame.Notify sends a notification of the program's own during a request, in every
 // revision and over every transport.
 func TestFrameNotify(t *testing.T) {
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		for _, tr := range transportsOf(rev) {
 			t.Run(rev.String()+"/"+tr.name, func(t *testing.T) {
 				s := fixture(t, nil)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -362,7 +362,7 @@ func TestPlacementsWithoutHints(t *testing.T) {
 // runPlaced runs a scenario at all placements in all its revisions, each of which may
 // take so long.
 func runPlaced(t *testing.T, s scenario, store func() scale.Store, most time.Duration) {
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		if !s.in(rev) {
 			continue
 		}

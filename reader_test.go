@@ -14,7 +14,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 	"github.com/talaria-go/mcp/transport/websocket"
@@ -390,7 +390,7 @@ func TestShutdownAtLimit(t *testing.T) {
 func TestWaitingLimit(t *testing.T) {
 	const sent, atLeast = 16_500, 10_000 // answers to more would not fit into what may be unread
 	kinds := wireKinds[:5]               // HTTP+SSE would need thousands of requests to say the same
-	if needs.Race {
+	if testdep.Race {
 		kinds = kinds[:1]
 	}
 	for _, kind := range kinds {

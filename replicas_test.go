@@ -16,8 +16,8 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/needs"
-	"github.com/talaria-go/mcp/internal/undertest"
+	"github.com/talaria-go/mcp/internal/test/testcmd"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -57,7 +57,7 @@ func newReplicas(t *testing.T, n int, opts mcp.Options, add func(i int, s *mcp.S
 		}
 		r.servers, handlers = append(r.servers, s), append(handlers, h)
 	}
-	server := httptest.NewServer(undertest.RoundRobin(handlers...))
+	server := httptest.NewServer(testcmd.RoundRobin(handlers...))
 	t.Cleanup(server.Close)
 	r.url = server.URL
 	return r
@@ -81,7 +81,7 @@ var visits = mcp.NewStoredKey[int]("example.com/visits")
 
 // Wherever the requests of a session go, it is one session.
 func TestReplicas(t *testing.T) {
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		if rev.Modern() {
 			continue
 		}
@@ -370,7 +370,7 @@ func TestBatchInAStore(t *testing.T) {
 // Whatever replica a change happens at, and whichever has the stream of a client,
 // the client is told, in every revision.
 func TestReplicasTellOfChanges(t *testing.T) {
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		t.Run(rev.String(), func(t *testing.T) {
 			t.Parallel()
 			r := newReplicas(t, 3, mcp.Options{}, func(int, *mcp.Server) {})
@@ -402,7 +402,7 @@ func TestReplicasTellOfChanges(t *testing.T) {
 // What any replica tells a session, and asks its client, reaches the client on the
 // one stream that it has, wherever that is.
 func TestReplicasReachStream(t *testing.T) {
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		if rev.Modern() {
 			continue
 		}

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/internal/needs"
-	"github.com/talaria-go/mcp/internal/spectest"
+	"github.com/talaria-go/mcp/internal/test/spectest"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -16,7 +16,7 @@ import (
 // inEach runs a test against s in every revision, through a client whose
 // messages are checked.
 func inEach(t *testing.T, s *mcp.Server, test func(t *testing.T, rev protocol.Revision, c *mcptest.Client), options ...mcptest.Option) {
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		t.Run(rev.String(), func(t *testing.T) {
 			test(t, rev, mcptest.New(t, s, append(options, mcptest.Revision(rev), mcptest.Trace(spectest.New(t).Hear))...))
 		})
@@ -150,7 +150,7 @@ func TestServerLists(t *testing.T) {
 		{s, "look", []mcptest.Option{as}, "a look z p q x://r x://t/{id}"},
 		{parent, "sub_look", nil, "look z q x://t/{id}"},
 	} {
-		for _, rev := range needs.Revisions() {
+		for _, rev := range testdep.Revisions() {
 			mcptest.New(t, at.server, append(at.options, mcptest.Revision(rev))...).Call(at.tool, nil)
 			if seen != at.want {
 				t.Errorf("%v, %s: %s, want %s", rev, at.tool, seen, at.want)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/middleware"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport/websocket"
@@ -49,7 +49,7 @@ func TestRetryAfter(t *testing.T) {
 		{"data of its own", refuses(&mcp.Error{Code: 17, Data: "mine", RetryAfter: time.Second}), 1, "1", `"data":"mine"`},
 		{"any other error", refuses(&mcp.Error{Code: 17}), 1, "", `"code":17`},
 	} {
-		for _, rev := range needs.Revisions() {
+		for _, rev := range testdep.Revisions() {
 			t.Run(tt.name+" in "+rev.String(), onClock(func(t *testing.T) {
 				d := &bareClient{t: t, h: fixture(t, nil, tt.stage()).Handler(), rev: rev}
 				d.initialize()
@@ -86,7 +86,7 @@ func TestRefusedForNow(t *testing.T) {
 	hello := func(rev protocol.Revision) string {
 		return fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{%s}}`, hello(rev.String()))
 	}
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		if rev.Modern() {
 			s := fixture(t, nil)
 			d := &bareClient{t: t, h: s.Handler(), rev: rev}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -41,7 +41,7 @@ func TestSamplingShapes(t *testing.T) {
 			return "", err
 		}),
 	)
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		for _, able := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%v able=%v", rev, able), func(t *testing.T) {
 				can := &protocol.SamplingCapability{}
@@ -103,7 +103,7 @@ func TestAnswersLackingMembers(t *testing.T) {
 			return "handled", err
 		}),
 	)
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		for _, tt := range []struct{ tool, method, answer, want string }{
 			{"roots", protocol.MethodRoots, `{"roots":[{"uri":"file:///a"},{}]}`, "roots/1 has no uri"},
 			{"roots", protocol.MethodRoots, `{"roots":[null]}`, "roots/0 has no uri"},

@@ -17,7 +17,7 @@ import (
 	"github.com/talaria-go/mcp/auth"
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/call"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
@@ -143,7 +143,7 @@ const stepUp = `Bearer error="insufficient_scope", error_description="this needs
 // Over HTTP, what needs a scope that was not granted gets the challenge before
 // anything runs, in every revision, and lists leave it out.
 func TestScopesOverHTTP(t *testing.T) {
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		t.Run(rev.String(), func(t *testing.T) {
 			s, ran := scoped(t)
 			reader := (&bearerClient{t: t, h: behind(s, auth.Options{Scopes: []string{"notes:read"}}), rev: rev, token: "a/alice/notes:read"}).open()
@@ -243,7 +243,7 @@ func TestScopesInBatches(t *testing.T) {
 
 // Where anonymous clients may come, what needs a scope asks them for a token.
 func TestScopesOfAnonymousClients(t *testing.T) {
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		s, _ := scoped(t)
 		c := (&bearerClient{t: t, h: behind(s, auth.Options{Anonymous: true}), rev: rev}).open()
 		status, challenge, body := c.ask("tools/call", `{"name":"shut"}`)
@@ -273,7 +273,7 @@ func TestScopesWithoutBearer(t *testing.T) {
 
 // A handler may find out by itself what is needed; the challenge has all of it.
 func TestNeedScopes(t *testing.T) {
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		s := bare(mcp.Options{})
 		s.MustAdd(mcp.Tool("write", func(f *mcp.Frame, in struct {
 			Folder string `json:"folder"`
@@ -319,7 +319,7 @@ func TestNeedScopesOfArguments(t *testing.T) {
 		ran = true
 		return "", nil
 	}, mcp.Scopes("notes:write")))
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		for _, folder := range []string{"a admin", `a", resource_metadata="https://evil.example/x`, "a\r\nX-Evil: 1", `a\`, "ä", "a\x7f", "\t"} {
 			arguments, err := json.Marshal(map[string]any{"name": "write", "arguments": map[string]string{"folder": folder}})
 			if err != nil {

@@ -16,8 +16,8 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/internal/principal"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -71,7 +71,7 @@ func (s *shakyStore) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entr
 // A store that fails is no reason to tell a client that its session is gone:
 // it would drop a session that lives. Each request asks the store once.
 func TestStoreFails(t *testing.T) {
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		if rev.Modern() {
 			continue
 		}
@@ -162,7 +162,7 @@ func TestStoreFailsQuietly(t *testing.T) {
 // that an answer that reaches the wrong one meets no other question.
 func TestQuestionsCarryTheProcess(t *testing.T) {
 	asked := regexp.MustCompile(`"id":([^,]+),"method":"roots/list"`)
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		if rev.Modern() {
 			continue
 		}
@@ -244,7 +244,7 @@ func TestAnswerWaitsForReplica(t *testing.T) {
 // Clients that open sessions and leave, be they anonymous or with a name, close
 // the door for nobody.
 func TestRoomForSessions(t *testing.T) {
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		if rev.Modern() {
 			continue
 		}

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport/websocket"
 )
@@ -168,7 +168,7 @@ func (c *soakCounts) String() string {
 
 // soakKinds are the kinds of clients: how they connect and what they speak.
 var soakKinds = func() (kinds []soakKind) {
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		kinds = append(kinds, soakKind{"http", rev, openSoakHTTP}, soakKind{"stdio", rev, openSoakPipes}, soakKind{"tcp", rev, openSoakTCP}, soakKind{"websocket", rev, openSoakWebSocket})
 		if !rev.Modern() {
 			kinds = append(kinds, soakKind{"sse", rev, openSoakSSE})

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp/internal/facts"
-	"github.com/talaria-go/mcp/internal/spectest"
+	"github.com/talaria-go/mcp/internal/test/spectest"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )

@@ -9,20 +9,20 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 )
 
 // TestTooLong checks that a message over the limit is answered with the id of its
 // request, wherever that stands, and that the connection can be used afterwards.
 func TestTooLong(t *testing.T) {
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		for _, tr := range transportsOf(rev) {
 			limit := 64 << 10
 			switch {
 			case tr.name == "pipe", tr.name == "stdio" && rev != protocol.V20241105 && rev != protocol.Latest:
 				continue // a pipe has no limit, and standard input is long
-			case tr.name == "stdio" && needs.Race:
+			case tr.name == "stdio" && testdep.Race:
 				continue // one goroutine reads it
 			case tr.name == "stdio":
 				limit = 4 << 20 // which the server does not change
@@ -71,14 +71,14 @@ func testTooLong(t *testing.T, tr transportUnderTest, rev protocol.Revision, lim
 // TestSpoiledAnswer checks that a question to the client fails at once if the answer to it
 // cannot be taken, and that nothing else does.
 func TestSpoiledAnswer(t *testing.T) {
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		if rev.Modern() {
 			continue // answers are parts of requests
 		}
 		for _, tr := range transportsOf(rev) {
 			limit := 64 << 10
 			switch {
-			case tr.name == "stdio" && needs.Race:
+			case tr.name == "stdio" && testdep.Race:
 				continue // one goroutine reads it
 			case tr.name == "stdio":
 				limit = 4 << 20 // which the server does not change

@@ -14,7 +14,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/app"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -96,7 +96,7 @@ func TestView(t *testing.T) {
 	asks.Connect[0], *asks.Border = "https://evil.example.com", false // what was asked for is asked for
 	s := server(t, &mcp.Options{ListTTL: time.Minute, ListPublic: true},
 		app.View(uri, page, nil), asking, mcp.Tool("total", total, app.Show(uri), mcp.Meta("example.com/a", 1)), mcp.Tool("plain", total))
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		for name, options := range map[string][]mcptest.Option{"host": {shows()}, "other": nil} {
 			t.Run(rev.String()+"/"+name, func(t *testing.T) {
 				c := mcptest.New(t, s, append(options, mcptest.Revision(rev))...)
@@ -149,7 +149,7 @@ func TestView(t *testing.T) {
 func TestResultsAreTheSame(t *testing.T) {
 	bare := server(t, nil, mcp.Tool("total", total))
 	viewed := server(t, nil, app.View(uri, page, nil), mcp.Tool("total", total, app.Show(uri)))
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		want := mcptest.New(t, bare, mcptest.Revision(rev)).Call("total", nil).Raw
 		for _, options := range [][]mcptest.Option{nil, {shows()}} {
 			if got := mcptest.New(t, viewed, append(options, mcptest.Revision(rev))...).Call("total", nil).Raw; !bytes.Equal(got, want) {
@@ -297,7 +297,7 @@ func TestOnly(t *testing.T) {
 	if err := child.Mount("bills", s); err != nil {
 		t.Fatal(err)
 	}
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		for name, options := range map[string][]mcptest.Option{"none": nil, "another type": {host("text/html")}} {
 			t.Run(rev.String()+"/"+name, func(t *testing.T) {
 				c := mcptest.New(t, s, append(options, mcptest.Revision(rev))...)
@@ -354,7 +354,7 @@ func TestHiddenView(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, s := range map[string]*mcp.Server{"own": own, "mounted": outer} {
-		for _, rev := range needs.Revisions() {
+		for _, rev := range testdep.Revisions() {
 			t.Run(name+"/"+rev.String(), func(t *testing.T) {
 				c := mcptest.New(t, s, shows(), mcptest.Revision(rev), mcptest.Info(protocol.Implementation{Name: "other", Version: "1"}))
 				if got := listed(t, c, "total"); got == "" || strings.Contains(got, "_meta") || strings.Contains(got, "ui:") {

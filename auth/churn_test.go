@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/auth"
-	"github.com/talaria-go/mcp/internal/alone"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
+	"github.com/talaria-go/mcp/internal/test/testproc"
 )
 
 // However many principals come, each with a token of the longest length, no more is kept
 // than docs/limits.md says, and nothing of them once their tokens are over.
 func TestPrincipalsAreFreed(t *testing.T) {
-	if !alone.Test(t) {
+	if !testproc.Isolated(t) {
 		return
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestPrincipalsAreFreed(t *testing.T) {
 		}
 		come(1)
 		before := reachable()
-		for n := range needs.Rounds(2_000, 100_000) {
+		for n := range testdep.Rounds(2_000, 100_000) {
 			come(n + 2)
 		}
 		const most = 167 << 20 / 10 // docs/limits.md says so of ten times as many

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -139,7 +139,7 @@ func TestCacheLimit(t *testing.T) {
 }
 
 func TestCacheBytes(t *testing.T) {
-	needs.NoRace(t, "one goroutine fills the cache")
+	testdep.NoRace(t, "one goroutine fills the cache")
 	c := NewCache(0)
 	result := []byte(`{"ttlMs":60000,"x":"` + strings.Repeat("x", maxCachedResult-100) + `"}`)
 	for i := range 100 {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client/internal/link"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -455,7 +455,7 @@ func TestMisbehaviour(t *testing.T) {
 // 10,000 calls in flight over one connection come back to their callers.
 func TestManyCalls(t *testing.T) {
 	s := mcp.NewServer(mcp.Info{Name: "many", Version: "1"}, &mcp.Options{Limits: mcp.Limits{Concurrent: 20000}})
-	calls := needs.Rounds(2000, 10_000)
+	calls := testdep.Rounds(2000, 10_000)
 	var gate sync.WaitGroup
 	gate.Add(calls)
 	s.MustAdd(mcp.Tool("echo", func(_ *mcp.Frame, in struct{ N int }) (int, error) {

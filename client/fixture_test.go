@@ -17,8 +17,8 @@ import (
 	"github.com/talaria-go/mcp/client/internal/connlink"
 	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/needs"
-	"github.com/talaria-go/mcp/internal/spectest"
+	"github.com/talaria-go/mcp/internal/test/spectest"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -79,7 +79,7 @@ func connect(t testing.TB, tr Transport, opts *Options) *Client {
 
 // each runs a test in every revision.
 func each(t *testing.T, test func(t *testing.T, rev protocol.Revision)) {
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		t.Run(rev.String(), func(t *testing.T) { test(t, rev) })
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 	"github.com/talaria-go/mcp/transport/websocket"
@@ -125,7 +125,7 @@ func giantWebSocket(t *testing.T, giant [2]string) Transport {
 // An answer of 100 MiB fails its call with the reason, at once and in little
 // memory, and leaves the others alone.
 func TestGiantAnswers(t *testing.T) {
-	needs.NoRace(t, "one goroutine reads each answer of 100 MiB")
+	testdep.NoRace(t, "one goroutine reads each answer of 100 MiB")
 	for place, giant := range giants {
 		for name, tr := range map[string]Transport{
 			"stream":    giantStream(t, giant),

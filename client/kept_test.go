@@ -15,8 +15,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/talaria-go/mcp/internal/alone"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
+	"github.com/talaria-go/mcp/internal/test/testproc"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -26,7 +26,7 @@ import (
 // most, takes no more of the heap than the table says, and one of them a third of
 // it at least.
 func TestKept(t *testing.T) {
-	if !alone.Test(t) {
+	if !testproc.Isolated(t) {
 		return
 	}
 	text, err := os.ReadFile("../docs/limits.md")
@@ -205,7 +205,7 @@ func told(t *testing.T, answer func(far transport.Conn, m *waitMessage) (result 
 
 // Cursors are not kept, however long they are, and one that comes again is seen.
 func TestKeptCursors(t *testing.T) {
-	needs.NoRace(t, "it measures memory")
+	testdep.NoRace(t, "it measures memory")
 	const pages = 64
 	n := 0
 	c, err := Connect(t.Context(), told(t, func(_ transport.Conn, m *waitMessage) string {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/internal/toollock"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
@@ -180,7 +180,7 @@ func TestPin(t *testing.T) {
 			return c.Request(context.Background(), protocol.MethodToolsCall, map[string]any{"name": "second"}, nil)
 		},
 	}
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		for way, change := range ways {
 			for how, call := range calls {
 				t.Run(fmt.Sprint(rev, "/", way, "/", how), func(t *testing.T) {
@@ -230,7 +230,7 @@ func TestPin(t *testing.T) {
 
 // A call while the tools are listed again waits for all pages.
 func TestPinWhileListing(t *testing.T) {
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRug(rev)
 			c := pinned(t, r, nil)
@@ -273,7 +273,7 @@ func TestPinBatch(t *testing.T) {
 
 // Tools without what the pin refuses, which the log names once.
 func TestPinList(t *testing.T) {
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		r := newRug(rev)
 		var log logText
 		shared := NewCache(0)
@@ -344,7 +344,7 @@ func names(t *testing.T, c *Client, want string) {
 
 // Instructions that differ fail Connect, and end reconnecting.
 func TestPinInstructions(t *testing.T) {
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRug(rev)
 			opts := only(rev)

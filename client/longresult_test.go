@@ -14,7 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 	"github.com/talaria-go/mcp/transport/websocket"
@@ -116,7 +116,7 @@ func checkLong(t *testing.T, name string, err error, over bool, limit int, optio
 // TestLongMessageLogCallsFrame checks that the log of a long message may use the Frame that
 // sends it.
 func TestLongMessageLogCallsFrame(t *testing.T) {
-	needs.NoRace(t, "one goroutine reads a message of 4 MiB")
+	testdep.NoRace(t, "one goroutine reads a message of 4 MiB")
 	sends := map[string]func(f *mcp.Frame, text string) error{
 		"Notify": func(f *mcp.Frame, text string) error {
 			return f.Notify("notifications/acme/row", map[string]string{"text": text})
@@ -154,7 +154,7 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 // TestLongResultLogged checks that a server logs once that it sends more than clients take
 // by default, for each thing that does, and whatever its clients take.
 func TestLongResultLogged(t *testing.T) {
-	needs.NoRace(t, "one goroutine reads each message of 4 MiB")
+	testdep.NoRace(t, "one goroutine reads each message of 4 MiB")
 	for _, rev := range []protocol.Revision{protocol.V20251125, protocol.V20260728} {
 		logs := &logText{}
 		logger := zerolog.New(logs)

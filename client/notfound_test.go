@@ -16,7 +16,7 @@ import (
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/client/group"
 	"github.com/talaria-go/mcp/client/pool"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
@@ -220,7 +220,7 @@ func TestForeignNotFound(t *testing.T) {
 
 // The official Go SDK has one error for a resource that is not there, in all revisions.
 func TestNotFoundOfGoSDK(t *testing.T) {
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		script := mcptest.NewScript(t, rev, map[string]func(json.RawMessage) (any, error){
 			protocol.MethodResourcesRead: func(json.RawMessage) (any, error) {
 				return nil, &protocol.Error{Code: protocol.CodeInvalidParams, Message: "Resource not found", Data: json.RawMessage(`{"uri":"x:1"}`)}

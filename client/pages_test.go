@@ -16,7 +16,7 @@ import (
 	"github.com/talaria-go/mcp/client/group"
 	"github.com/talaria-go/mcp/client/pool"
 	"github.com/talaria-go/mcp/client/skills"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -146,7 +146,7 @@ func walks(t *testing.T, l lister, prefix string, failed func() error) map[strin
 // TestPages walks through lists whose cursors are empty, null or repeated, by every
 // way to list, in every revision.
 func TestPages(t *testing.T) {
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		for _, test := range pageTests {
 			t.Run(fmt.Sprintf("%s %s", rev, test.name), func(t *testing.T) {
 				want := test.want

@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -19,7 +19,7 @@ import (
 // Whatever a server says, and wherever: in the text of an error there is no
 // control, direction or invisible character of it, and not too much of it.
 func TestErrorsQuoteVisibly(t *testing.T) {
-	needs.NoRace(t, "it reads long errors")
+	testdep.NoRace(t, "it reads long errors")
 	const nasty = "x\x1b]0;owned\a\x1b[6n\u009b6n\u202e\u2066\u200b\U000e0041\x7f\x00y"
 	quoted, _ := json.Marshal(nasty)
 	q := string(quoted)

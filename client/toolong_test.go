@@ -14,7 +14,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 	"github.com/talaria-go/mcp/transport/websocket"
@@ -38,7 +38,7 @@ func streamed(t *testing.T, serve func(transport.Conn)) Transport {
 // TestLongRequest checks that a request over the limit of the server fails at once, and
 // that others do not.
 func TestLongRequest(t *testing.T) {
-	needs.NoRace(t, "one goroutine writes each request of 4 MiB")
+	testdep.NoRace(t, "one goroutine writes each request of 4 MiB")
 	args := map[string]string{"text": strings.Repeat("x", 4<<20)}
 	each(t, func(t *testing.T, rev protocol.Revision) {
 		s := fixture(t, nil)
@@ -198,7 +198,7 @@ func TestNoIDBesideSubscription(t *testing.T) {
 // TestLongMessages checks what becomes of messages of the server that are too long: an
 // answer fails its call, a question is answered with an error, the rest is logged.
 func TestLongMessages(t *testing.T) {
-	needs.NoRace(t, "one goroutine reads each message of 4 MiB")
+	testdep.NoRace(t, "one goroutine reads each message of 4 MiB")
 	long := fmt.Sprintf(`{"id":99,"text":"%s"}`, strings.Repeat("x", 4<<20))
 	for name, message := range map[string]string{
 		"answer":          `{"jsonrpc":"2.0","id":$id,"result":` + long + `}`,

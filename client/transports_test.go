@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 	"github.com/talaria-go/mcp/transport/websocket"
@@ -226,7 +226,7 @@ func TestTransports(t *testing.T) {
 // Answers go to those who asked, however many ask at once.
 func TestTransportsManyCalls(t *testing.T) {
 	for name, n := range map[string]int{
-		"command": needs.Rounds(2000, 10_000), "websocket": needs.Rounds(2000, 10_000),
+		"command": testdep.Rounds(2000, 10_000), "websocket": testdep.Rounds(2000, 10_000),
 		"http": 200, // each has a connection of its own
 		"sse":  60,  // more may not wait in a session of the server
 	} {

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/talaria-go/mcp/internal/needs"
-	"github.com/talaria-go/mcp/internal/testserver"
+	"github.com/talaria-go/mcp/internal/test/testdep"
+	"github.com/talaria-go/mcp/internal/test/testexec"
 )
 
 // exempt are the commands of the pages that TestCommands does not run, with the
@@ -68,7 +68,7 @@ func TestCommands(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the commands are those of a shell")
 	}
-	tool, dir := needs.Program(t, "go"), t.TempDir()
+	tool, dir := testdep.LookPath(t, "go"), t.TempDir()
 	build := func(name, from string) {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), tool, "build", "-o", filepath.Join(dir, name), from)
@@ -91,13 +91,13 @@ func TestCommands(t *testing.T) {
 	}
 	build("talaria", "./cmd/talaria")
 	build("workbench", "./cmd/example")
-	address := testserver.Address(t)
+	address := testexec.FreeAddr(t)
 	source := filepath.Join(dir, "main.go")
 	if err := os.WriteFile(source, []byte(strings.Replace(blocks(page(t, readme), "go")[0], "127.0.0.1:8080", address, 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	build("bills", source)
-	testserver.Start(t, filepath.Join(dir, "bills"), address)
+	testexec.Start(t, filepath.Join(dir, "bills"), address)
 
 	caches, err := exec.CommandContext(t.Context(), tool, "env", "GOCACHE", "GOMODCACHE").Output()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 const readme = "../README.md"
@@ -117,7 +117,7 @@ func standsIn(text, code string) bool {
 // TestPrograms: whole programs build and pass go vet. A test of cmd/example runs
 // that of the README, too.
 func TestPrograms(t *testing.T) {
-	tool := needs.Program(t, "go")
+	tool := testdep.LookPath(t, "go")
 	total := 0
 	for _, name := range pages(t) {
 		for _, code := range blocks(page(t, name), "go") {

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/internal/needs"
-	"github.com/talaria-go/mcp/internal/spectest"
+	"github.com/talaria-go/mcp/internal/test/spectest"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -15,7 +15,7 @@ import (
 func TestAs(t *testing.T) {
 	s := mcp.NewServer(mcp.Info{Name: "notes", Version: "1"}, nil)
 	s.MustAdd(mcp.Tool("add", func(f *mcp.Frame, _ struct{}) (string, error) { return f.Identity().Subject, nil }, mcp.Scopes("notes:write")))
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		for _, wire := range [][]mcptest.Option{{}, {mcptest.OverHTTP()}} {
 			as := func(options ...mcptest.Option) (text string, code protocol.Code) {
 				c := mcptest.New(t, s, append(append(options, mcptest.Revision(rev), mcptest.Trace(spectest.New(t).Hear)), wire...)...)

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/mcptest"
 )
 
@@ -21,7 +21,7 @@ func TestLint(t *testing.T) {
 	good := mcp.NewServer(mcp.Info{Name: "good", Version: "1"}, nil)
 	good.MustAdd(mcp.Tool("good", text, mcp.Doc("Is good."), mcp.ReadOnly()))
 	empty := mcp.NewServer(mcp.Info{Name: "empty", Version: "1"}, nil)
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		for _, tt := range []struct {
 			name   string
 			server *mcp.Server

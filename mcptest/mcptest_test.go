@@ -19,8 +19,8 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/needs"
-	"github.com/talaria-go/mcp/internal/spectest"
+	"github.com/talaria-go/mcp/internal/test/spectest"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -107,7 +107,7 @@ func newServer(opts *mcp.Options) *mcp.Server {
 
 // each runs a test in every revision and over every wire that has it.
 func each(t *testing.T, test func(t *testing.T, options ...mcptest.Option)) {
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		t.Run(rev.String()+"/pipe", func(t *testing.T) { test(t, mcptest.Revision(rev), mcptest.Trace(spectest.New(t).Hear)) })
 		t.Run(rev.String()+"/http", func(t *testing.T) {
 			test(t, mcptest.Revision(rev), mcptest.OverHTTP(), mcptest.Trace(spectest.New(t).Hear))
@@ -509,7 +509,7 @@ func TestTrace(t *testing.T) {
 // TestPages checks that lists have all pages, and that a list without an end fails the
 // test.
 func TestPages(t *testing.T) {
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		for _, test := range []struct{ name, first, second, third, want, modern string }{
 			{"pages", `"x"`, `"y"`, `null`, "abc", "abc"},
 			{"null", `null`, `null`, `null`, "a", "a"},

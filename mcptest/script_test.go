@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -55,7 +55,7 @@ func TestScript(t *testing.T) {
 			return map[string]any{"contents": []any{map[string]string{"uri": "x://a", "text": "a"}}}, nil
 		},
 	}
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		for _, over := range []string{"pipe", "http"} {
 			t.Run(rev.String()+"/"+over, func(t *testing.T) {
 				again = 0

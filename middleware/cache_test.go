@@ -12,9 +12,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/internal/principal"
-	"github.com/talaria-go/mcp/internal/spectest"
+	"github.com/talaria-go/mcp/internal/test/spectest"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/middleware"
 	"github.com/talaria-go/mcp/protocol"
@@ -65,7 +65,7 @@ func counted(o middleware.CacheOptions, more ...mcp.Middleware) (s *mcp.Server, 
 }
 
 func TestCache(t *testing.T) {
-	for _, rev := range needs.Revisions() {
+	for _, rev := range testdep.Revisions() {
 		t.Run(rev.String(), func(t *testing.T) {
 			s, runs := counted(middleware.CacheOptions{})
 			c := mcptest.New(t, s, mcptest.Revision(rev), mcptest.Trace(spectest.NewHostile(t).Hear), mcptest.Accepting(map[string]any{"name": "Ada"}))

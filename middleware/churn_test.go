@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/alone"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
+	"github.com/talaria-go/mcp/internal/test/testproc"
 	"github.com/talaria-go/mcp/middleware"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -16,7 +16,7 @@ import (
 // However many principals come and go, RateLimit keeps no more than of as many as it has
 // places for, and a store nothing of those whose rates are full again.
 func TestPrincipalsAreFreed(t *testing.T) {
-	if !alone.Test(t) {
+	if !testproc.Isolated(t) {
 		return
 	}
 	for name, open := range map[string]func() scale.Store{"alone": func() scale.Store { return nil }, "with a store": scale.NewLocal} {
@@ -35,7 +35,7 @@ func TestPrincipalsAreFreed(t *testing.T) {
 			}
 			come(0)
 			before := reachable()
-			for round := range needs.Rounds(3, 100) {
+			for round := range testdep.Rounds(3, 100) {
 				come(round + 1)
 			}
 			if after := reachable(); after > before+before/10 {

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/middleware"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -87,7 +87,7 @@ func TestSharedRate(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(fmt.Sprint(tt.rate, tt.callers, tt.every), func(t *testing.T) {
 			if tt.rate > 100 {
-				needs.NoRace(t, "it is the same as with a lower rate")
+				testdep.NoRace(t, "it is the same as with a lower rate")
 			}
 			synctest.Test(t, func(t *testing.T) {
 				store := &rateStore{Store: scale.NewLocal()}

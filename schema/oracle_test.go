@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/schema/civil"
 	"github.com/talaria-go/mcp/schema/internal/wording"
 )
@@ -156,7 +156,7 @@ var oracleTypes = []any{searchArgs{}, tree{}, page[base]{}, page[*tree]{}, condi
 // those in residual: the plan may refuse a document that the schema accepts
 // for a rule that JSON Schema cannot say, and that the description states.
 func TestAgainstOracle(t *testing.T) {
-	documents := needs.Rounds(300, 3000)
+	documents := testdep.Rounds(300, 3000)
 	for _, v := range oracleTypes {
 		typ := reflect.TypeOf(v)
 		t.Run(typ.String(), func(t *testing.T) {

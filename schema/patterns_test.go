@@ -10,7 +10,7 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/schema/internal/lexical"
 	"github.com/talaria-go/mcp/schema/internal/rules"
 )
@@ -65,7 +65,7 @@ func collectPatterns(s *jsonschema.Schema) []string {
 // TestPatternsReadAlike compares RE2 with a JavaScript engine on every emitted
 // addPattern.
 func TestPatternsReadAlike(t *testing.T) {
-	node := needs.Program(t, "node")
+	node := testdep.LookPath(t, "node")
 	var cases []patternCase
 	add := func(name, pattern string, samples []string) {
 		re := regexp.MustCompile(pattern)

@@ -17,7 +17,7 @@ import (
 	oracle "github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/talaria-go/mcp/internal/call"
-	"github.com/talaria-go/mcp/internal/zoo"
+	"github.com/talaria-go/mcp/internal/test/zoo"
 	"github.com/talaria-go/mcp/schema"
 	"github.com/talaria-go/mcp/schema/internal/rules"
 	"github.com/talaria-go/mcp/schema/raw"

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -44,7 +44,7 @@ func answerWith(s *Session, size int) {
 // All that sessions keep of messages stays within Config.Memory, whatever the
 // messages are.
 func TestMemoryOfAllSessions(t *testing.T) {
-	needs.NoRace(t, "it measures memory")
+	testdep.NoRace(t, "it measures memory")
 	const memory, maxEvent, sessions = 4 << 20, 1 << 20, 100
 	for name, fill := range map[string]func(*testing.T, *Session){
 		"answers that are too long to keep": func(_ *testing.T, s *Session) { answerWith(s, 5<<20) },

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/alone"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
+	"github.com/talaria-go/mcp/internal/test/testproc"
 	"github.com/talaria-go/mcp/internal/topics"
 	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
@@ -42,7 +42,7 @@ func freed(t *testing.T, before int) {
 // The memory of a session is free once the session has ended, however it ends and
 // whether or not others begin.
 func TestEndedSessionsAreFreed(t *testing.T) {
-	if !alone.Test(t) {
+	if !testproc.Isolated(t) {
 		return
 	}
 	ends := map[string]func(t *testing.T, m *Manager, all []*Session){
@@ -87,7 +87,7 @@ func TestEndedSessionsAreFreed(t *testing.T) {
 			openNamed(t, m, n, 10)
 		}
 		before := heap()
-		for n := range needs.Rounds(18_000, 100_000) {
+		for n := range testdep.Rounds(18_000, 100_000) {
 			if ok, err := m.end(t.Context(), openNamed(t, m, n, 30_000).ID(), upcall.ErrSessionDeleted); !ok || err != nil {
 				t.Fatal(ok, err)
 			}
@@ -102,7 +102,7 @@ func TestEndedSessionsAreFreed(t *testing.T) {
 // Sessions whose clients do not read take no message from one that reads at once,
 // and no session loses that a list has changed.
 func TestSilentSessions(t *testing.T) {
-	needs.NoRace(t, "it sends two million messages on one goroutine")
+	testdep.NoRace(t, "it sends two million messages on one goroutine")
 	for name, silence := range map[string]func(s *Session){
 		"without a stream":     func(*Session) {},
 		"streams without read": func(s *Session) { listen(s, "") },

@@ -13,10 +13,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/seal"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
@@ -459,9 +459,9 @@ func TestPostInterleavings(t *testing.T) {
 		lost   float64       // of commands, and of replies
 		wait   time.Duration // until all is settled
 	}{
-		{"as it is", needs.Rounds(200, 1000), false, 0, 6 * time.Second},
-		{"without hints", needs.Rounds(60, 300), true, 0, 40 * time.Second},
-		{"lost commands and replies", needs.Rounds(60, 300), false, 0.05, 3 * time.Minute},
+		{"as it is", testdep.Rounds(200, 1000), false, 0, 6 * time.Second},
+		{"without hints", testdep.Rounds(60, 300), true, 0, 40 * time.Second},
+		{"lost commands and replies", testdep.Rounds(60, 300), false, 0.05, 3 * time.Minute},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			seed := rand.Uint64()

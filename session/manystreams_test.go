@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/internal/upcall"
 )
 
@@ -88,7 +88,7 @@ func TestTwoAtOnce(t *testing.T) {
 // and however often the stream goes to another replica.
 func TestIDsOfManyEvents(t *testing.T) {
 	const events = 1000
-	moves := needs.Rounds(10, 100)
+	moves := testdep.Rounds(10, 100)
 	withStream(t, 3, func(t *testing.T, r *replicas, id string, g *get) {
 		ids, primed := make(map[string]bool), 0
 		for n := range moves {

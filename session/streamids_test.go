@@ -5,7 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -16,7 +16,7 @@ import (
 // store no command.
 func TestStreamIDs(t *testing.T) {
 	const parts, here, there = 50, 10, 10
-	takeOvers := needs.Rounds(20, 100) // of 1,000 messages each
+	takeOvers := testdep.Rounds(20, 100) // of 1,000 messages each
 	synctest.Test(t, func(t *testing.T) {
 		r := newReplicas(t, 3, local())
 		defer r.close()

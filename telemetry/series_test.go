@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
 
 // TestInventedNames: what clients and handlers make up adds one series each.
 func TestInventedNames(t *testing.T) {
-	needs.NoRace(t, "one goroutine makes the calls")
+	testdep.NoRace(t, "one goroutine makes the calls")
 	const many = 10_000
 	for _, test := range []struct {
 		what, method, params string
@@ -50,7 +50,7 @@ func TestInventedNames(t *testing.T) {
 // TestTools: tools that come and go do not make series for ever, and none of the
 // SDK's, in which different things are one.
 func TestTools(t *testing.T) {
-	needs.NoRace(t, "one goroutine makes the calls")
+	testdep.NoRace(t, "one goroutine makes the calls")
 	told := newCollector()
 	s := told.watch(t, calc(nil), nil)
 	clients := []*mcptest.Client{mcptest.New(t, s), mcptest.New(t, s, mcptest.Revision(protocol.V20250618))}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 // TestMain makes the test's own binary the server that startReplica runs.
@@ -27,7 +27,7 @@ var few = options{
 
 // What does not depend on the machine holds for few calls as well.
 func TestCommands(t *testing.T) {
-	needs.Program(t, "redis-server")
+	testdep.LookPath(t, "redis-server")
 	e, _, stop, err := startAll(0)
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestCommands(t *testing.T) {
 // Every case comes to its end, with all subscribers and streams told, and nothing
 // refused: measuring is theirs.
 func TestCases(t *testing.T) {
-	needs.Program(t, "redis-server")
+	testdep.LookPath(t, "redis-server")
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			if err := c.measure(few, &report{}); err != nil {

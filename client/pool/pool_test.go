@@ -13,7 +13,7 @@ import (
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/client/internal/backendtest"
 	"github.com/talaria-go/mcp/client/pool"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 func TestPoolRoundRobin(t *testing.T) {
@@ -228,7 +228,7 @@ func TestPoolCaller(t *testing.T) {
 // goroutine is left.
 func TestPoolManyCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		calls := needs.Rounds(2000, 10_000)
+		calls := testdep.Rounds(2000, 10_000)
 		b := backendtest.New(t, "a", &mcp.Options{Limits: mcp.Limits{Concurrent: calls}})
 		var inside atomic.Int64
 		all := make(chan struct{})

@@ -12,7 +12,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	mcpclient "github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/internal/spectest"
+	"github.com/talaria-go/mcp/internal/test/spectest"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"

@@ -15,7 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/internal/spectest"
+	"github.com/talaria-go/mcp/internal/test/spectest"
 	"github.com/talaria-go/mcp/transport"
 )
 

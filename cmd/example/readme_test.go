@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 // readmeBlock returns the first block of a language in the README.
@@ -30,7 +30,7 @@ func readmeBlock(t *testing.T, language string) string {
 // The program in the README must build and pass go vet, and say to a model
 // what the README shows.
 func TestReadme(t *testing.T) {
-	tool := needs.Program(t, "go")
+	tool := testdep.LookPath(t, "go")
 	dir := t.TempDir()
 	source, program := filepath.Join(dir, "main.go"), filepath.Join(dir, "bills.exe")
 	if err := os.WriteFile(source, []byte(readmeBlock(t, "go")), 0o600); err != nil {

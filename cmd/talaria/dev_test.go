@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -76,7 +76,7 @@ type devModule struct {
 }
 
 func newDevModule(t *testing.T) *devModule {
-	needs.Program(t, "go")
+	testdep.LookPath(t, "go")
 	m := &devModule{t: t, dir: t.TempDir(), temp: t.TempDir()}
 	m.write("go.mod", "module example.com/worked\n\ngo 1.26\n")
 	m.write("word.txt", "one")
@@ -221,7 +221,7 @@ func TestDev(t *testing.T) {
 		c.wants("0 one")
 		running.Go(func() { c.run(ctx) })
 	}
-	edits := needs.Rounds(2, 100)
+	edits := testdep.Rounds(2, 100)
 	for i := range edits {
 		if i == edits/2 {
 			m.write("main.go", devProgramText+"\nfunc x( {\n")

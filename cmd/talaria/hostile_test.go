@@ -20,7 +20,7 @@ import (
 
 	"github.com/creack/pty"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 // nasty is what a hostile server says everywhere: the title of the window, a
@@ -208,7 +208,7 @@ func judgeOutput(t *testing.T, where, text string) {
 // a terminal, standard error or a table. Results that were asked for go into a
 // pipe as they are.
 func TestHostileServer(t *testing.T) {
-	needs.NoRace(t, "its processes run one after another")
+	testdep.NoRace(t, "its processes run one after another")
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	t.Setenv("BROWSER", "/bin/false")
 	web := hostileWeb(t)
@@ -244,7 +244,7 @@ func TestHostileServer(t *testing.T) {
 		n++
 		for name, target := range map[string]string{"stdio": program, "http": web.URL, "stdio modern": program + "-modern", "http modern": web.URL + "/modern"} {
 			shown := strings.Join(test.args, " ")
-			if needs.Rounds(1, 2) == 1 && strings.Contains(shown, "TARGET") && strings.HasPrefix(name, "http") == (n%2 == 0) {
+			if testdep.Rounds(1, 2) == 1 && strings.Contains(shown, "TARGET") && strings.HasPrefix(name, "http") == (n%2 == 0) {
 				continue // each has every other command
 			}
 			if !strings.Contains(shown, "TARGET") && !strings.Contains(shown, "SHELL") && name != "http" {

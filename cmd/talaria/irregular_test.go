@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 // A flag that takes a file takes a regular one: nothing hangs at a pipe, or reads a
 // device without end.
 func TestIrregularFiles(t *testing.T) {
-	needs.NoRace(t, "its processes run one after another")
+	testdep.NoRace(t, "its processes run one after another")
 	dir := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())

@@ -18,10 +18,10 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/undertest"
+	"github.com/talaria-go/mcp/internal/test/testcmd"
 )
 
-func main() { undertest.Main("bridge", run) }
+func main() { testcmd.Main("bridge", run) }
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bridge", flag.ContinueOnError)

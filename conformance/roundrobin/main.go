@@ -14,10 +14,10 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/talaria-go/mcp/internal/undertest"
+	"github.com/talaria-go/mcp/internal/test/testcmd"
 )
 
-func main() { undertest.Main("roundrobin", run) }
+func main() { testcmd.Main("roundrobin", run) }
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("roundrobin", flag.ContinueOnError)
@@ -31,10 +31,10 @@ func run(ctx context.Context, args []string) error {
 		if err != nil || to.Scheme == "" || to.Host == "" {
 			return fmt.Errorf("%q is no address of a replica: write it as http://127.0.0.1:8081/mcp", text)
 		}
-		replicas = append(replicas, undertest.Proxy(to))
+		replicas = append(replicas, testcmd.Proxy(to))
 	}
 	if len(replicas) == 0 {
 		return errors.New("no replicas: write their addresses after the flags")
 	}
-	return undertest.Serve(ctx, *addr, undertest.RoundRobin(replicas...), func(context.Context) error { return nil })
+	return testcmd.Serve(ctx, *addr, testcmd.RoundRobin(replicas...), func(context.Context) error { return nil })
 }

@@ -8,8 +8,8 @@
 package main
 
 import (
-	"github.com/talaria-go/mcp/internal/everything"
-	"github.com/talaria-go/mcp/internal/undertest"
+	"github.com/talaria-go/mcp/internal/test/everything"
+	"github.com/talaria-go/mcp/internal/test/testcmd"
 )
 
-func main() { undertest.Server(everything.NewServer) }
+func main() { testcmd.Server(everything.NewServer) }

@@ -24,7 +24,7 @@ import (
 
 	"github.com/evanw/esbuild/pkg/api"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 // The pages of the host and of its sandbox proxy, and another window.
@@ -39,7 +39,7 @@ var (
 
 // modules is where npm has put the packages.
 func modules(t testing.TB) string {
-	return needs.Variable(t, "E2E_MODULES", "e2e/run apps sets it")
+	return testdep.Env(t, "E2E_MODULES", "e2e/run apps sets it")
 }
 
 // browser is a Chromium with the page of a host, which does one job at a time.
@@ -144,7 +144,7 @@ func newBrowser(t testing.TB) *browser {
 func (b *browser) start(page, elsewhere string) {
 	t, home := b.t, b.t.TempDir()
 	to := "127.0.0.1:" + elsewhere
-	cmd := exec.Command(needs.Program(t, "chromium"), "--headless=new", "--no-sandbox", "--enable-logging=stderr", "--disable-gpu", "--no-first-run", "--disable-extensions",
+	cmd := exec.Command(testdep.LookPath(t, "chromium"), "--headless=new", "--no-sandbox", "--enable-logging=stderr", "--disable-gpu", "--no-first-run", "--disable-extensions",
 		"--disable-background-networking", "--disable-component-update", "--disable-popup-blocking", "--disable-dev-shm-usage", "--user-data-dir="+filepath.Join(home, "profile"),
 		"--ignore-certificate-errors", "--host-resolver-rules=MAP *.example.com "+to+", MAP *.example.org "+to, page)
 	cmd.Env = append(os.Environ(), "HOME="+home)

@@ -18,14 +18,14 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 // compile builds a program of this repository.
 func compile(t *testing.T, dir, program string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "program")
-	build := exec.CommandContext(t.Context(), needs.Program(t, "go"), "build", "-o", to, program)
+	build := exec.CommandContext(t.Context(), testdep.LookPath(t, "go"), "build", "-o", to, program)
 	build.Dir, build.Env = dir, append(os.Environ(), "GOWORK=") // that of the checkout
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", build.Args, err, out)
@@ -36,7 +36,7 @@ func compile(t *testing.T, dir, program string) string {
 // systemd takes the units, and finds little to say against how far they are shut
 // in.
 func TestUnits(t *testing.T) {
-	analyze, dir := needs.Program(t, "systemd-analyze"), t.TempDir()
+	analyze, dir := testdep.LookPath(t, "systemd-analyze"), t.TempDir()
 	unit := replace(t, read(t, "../../deploy/systemd/mcp.service"), "/usr/local/bin/mcp", compile(t, "../..", "./examples/service"))
 	service := write(t, dir, "mcp.service", unit)
 	socket := write(t, dir, "mcp.socket", read(t, "../../deploy/systemd/mcp.socket"))
@@ -65,7 +65,7 @@ func TestDockerfile(t *testing.T) {
 		t.Fatalf("found the commands %q", command)
 	}
 	program := filepath.Join(t.TempDir(), "mcp")
-	build := exec.CommandContext(t.Context(), needs.Program(t, "sh"), "-c", replace(t, command[0][1], " /mcp ", " "+program+" "))
+	build := exec.CommandContext(t.Context(), testdep.LookPath(t, "sh"), "-c", replace(t, command[0][1], " /mcp ", " "+program+" "))
 	build.Dir, build.Env = "../..", append(os.Environ(), "GOWORK=", "PROGRAM=./scale/redis/example")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", build.Args, err, out)

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/needs"
-	"github.com/talaria-go/mcp/internal/testserver"
+	"github.com/talaria-go/mcp/internal/test/testdep"
+	"github.com/talaria-go/mcp/internal/test/testexec"
 )
 
 // host is the name in the shipped configurations.
@@ -143,7 +143,7 @@ func (p proxy) configure(t *testing.T, s setup) {
 }
 
 func (p proxy) command(t *testing.T, s setup, check bool) *exec.Cmd {
-	cmd := exec.Command(needs.Program(t, p.program), p.run(s, check)...)
+	cmd := exec.Command(testdep.LookPath(t, p.program), p.run(s, check)...)
 	cmd.Env = append(os.Environ(), "HOME="+s.dir, "XDG_DATA_HOME="+s.dir, "XDG_CONFIG_HOME="+s.dir)
 	return cmd
 }
@@ -157,8 +157,8 @@ func (p proxy) start(t *testing.T, replicas []string, alone bool) *site {
 // serve starts the proxy, and stops it when the test ends.
 func (p proxy) serve(t *testing.T, s setup) *site {
 	t.Helper()
-	needs.Program(t, p.program)
-	s.dir, s.address = t.TempDir(), testserver.Address(t)
+	testdep.LookPath(t, p.program)
+	s.dir, s.address = t.TempDir(), testexec.FreeAddr(t)
 	s.cert, s.key = certificate(t, s.dir)
 	p.configure(t, s)
 	launch(t, p.command(t, s, false))
@@ -252,8 +252,8 @@ func TestConfigurations(t *testing.T) {
 	for name, p := range proxies {
 		for _, alone := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/alone=%v", name, alone), func(t *testing.T) {
-				needs.Program(t, p.program)
-				s := setup{host: host, dir: t.TempDir(), address: testserver.Address(t), replicas: shippedReplicas, alone: alone}
+				testdep.LookPath(t, p.program)
+				s := setup{host: host, dir: t.TempDir(), address: testexec.FreeAddr(t), replicas: shippedReplicas, alone: alone}
 				s.cert, s.key = certificate(t, s.dir)
 				p.configure(t, s)
 			})

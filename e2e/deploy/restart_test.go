@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/needs"
-	"github.com/talaria-go/mcp/internal/testserver"
+	"github.com/talaria-go/mcp/internal/test/testdep"
+	"github.com/talaria-go/mcp/internal/test/testexec"
 )
 
 var restarts = flag.Int("restarts", 1, "how often each replica is restarted in TestRestart")
@@ -35,13 +35,13 @@ type shop struct {
 // have addresses.
 func newShop(t *testing.T, args ...string) *shop {
 	t.Helper()
-	engine := testserver.Address(t)
+	engine := testexec.FreeAddr(t)
 	_, port, err := net.SplitHostPort(engine)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	redis := exec.Command(needs.Program(t, "redis-server"), "--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", dir, "--logfile", filepath.Join(dir, "log"))
+	redis := exec.Command(testdep.LookPath(t, "redis-server"), "--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", dir, "--logfile", filepath.Join(dir, "log"))
 	launch(t, redis)
 	s := &shop{program: compile(t, "../../scale/redis", "./example"), args: args}
 	s.env = append(os.Environ(), "REDIS_URL=redis://"+engine, "STATE_KEYS=a secret of 16 bytes or more")
@@ -50,7 +50,7 @@ func newShop(t *testing.T, args ...string) *shop {
 		return err == nil && conn.Close() == nil
 	})
 	for n := range shippedReplicas {
-		s.addresses, s.processes = append(s.addresses, testserver.Address(t)), append(s.processes, nil)
+		s.addresses, s.processes = append(s.addresses, testexec.FreeAddr(t)), append(s.processes, nil)
 		s.start(t, n)
 	}
 	t.Cleanup(func() {

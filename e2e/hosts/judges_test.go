@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp/internal/call"
-	"github.com/talaria-go/mcp/internal/needs"
-	"github.com/talaria-go/mcp/internal/zoo"
+	"github.com/talaria-go/mcp/internal/test/testdep"
+	"github.com/talaria-go/mcp/internal/test/zoo"
 	"github.com/talaria-go/mcp/schema"
 )
 
@@ -49,7 +49,7 @@ func judgeEach(t *testing.T, lines [][]byte, program string, args ...string) []s
 // llama says of each schema why llama.cpp refuses it, or "ok".
 func llama(t *testing.T, schemas [][]byte) []string {
 	t.Helper()
-	return judgeEach(t, schemas, needs.Variable(t, "E2E_LLAMA", installed))
+	return judgeEach(t, schemas, testdep.Env(t, "E2E_LLAMA", installed))
 }
 
 // control is a schema that a judge refuses, so that a judge who refuses nothing is
@@ -104,7 +104,7 @@ func TestPython(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused, keywords := map[string][]string{}, map[string]int{}
-	for i, line := range judgeEach(t, schemas, needs.Variable(t, "E2E_JUDGES", installed), script) {
+	for i, line := range judgeEach(t, schemas, testdep.Env(t, "E2E_JUDGES", installed), script) {
 		var verdicts map[string]json.RawMessage
 		if err := json.Unmarshal([]byte(line), &verdicts); err != nil || len(verdicts) != len(order) {
 			t.Fatalf("%s: %v", line, err)
@@ -161,7 +161,7 @@ func TestPython(t *testing.T) {
 // The client of the TypeScript SDK lists and calls tools of all schemas, and Ajv has
 // nothing to say.
 func TestTypeScript(t *testing.T) {
-	node, modules := needs.Variable(t, "E2E_NODE", installed), needs.Variable(t, "E2E_MODULES", installed)
+	node, modules := testdep.Env(t, "E2E_NODE", installed), testdep.Env(t, "E2E_MODULES", installed)
 	names, schemas := arguments()
 	type tool struct {
 		Name         string          `json:"name"`

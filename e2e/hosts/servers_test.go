@@ -12,7 +12,7 @@ import (
 
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/internal/hostrules"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -56,12 +56,12 @@ func TestServers(t *testing.T) { lint(t, "E2E_SERVERS", servers) }
 // lint lists the tools of each server, those of npm below the directory of that variable,
 // and compares what lint reports with its file.
 func lint(t *testing.T, modules string, servers []published) {
-	node, packages := needs.Variable(t, "E2E_NODE", installed), needs.Variable(t, modules, installed)
+	node, packages := testdep.Env(t, "E2E_NODE", installed), testdep.Env(t, modules, installed)
 	for _, s := range servers {
 		t.Run(s.name, func(t *testing.T) {
 			program, args := node, append([]string{filepath.Join(packages, s.main)}, s.args...)
 			if s.main == "" {
-				program, args = filepath.Join(needs.Variable(t, "E2E_PYPI", installed), s.name, "bin", s.name), nil
+				program, args = filepath.Join(testdep.Env(t, "E2E_PYPI", installed), s.name, "bin", s.name), nil
 			}
 			tools := listed(t, s, program, args)
 			got := report(t, tools)

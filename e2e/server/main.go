@@ -9,10 +9,10 @@ package main
 
 import (
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/internal/trial"
-	"github.com/talaria-go/mcp/internal/undertest"
+	"github.com/talaria-go/mcp/internal/test/interop"
+	"github.com/talaria-go/mcp/internal/test/testcmd"
 )
 
 func main() {
-	undertest.Server(func(opts mcp.Options) *mcp.Server { return trial.NewServers(opts)[0] })
+	testcmd.Server(func(opts mcp.Options) *mcp.Server { return interop.NewServers(opts)[0] })
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -33,7 +33,7 @@ func TestGuides(t *testing.T) {
 
 // TestGuideFastMCP does the same with FastMCP, which e2e/run python installs.
 func TestGuideFastMCP(t *testing.T) {
-	python := needs.Variable(t, "E2E_PYTHON", "e2e/run python installs what it needs")
+	python := testdep.Env(t, "E2E_PYTHON", "e2e/run python installs what it needs")
 	const script = "../python/notes.py"
 	server := build(t, ours)
 	t.Run("server", func(t *testing.T) { same(t, observe(t, program{python, []string{script}}), observe(t, server)) })

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -54,7 +54,7 @@ type program struct {
 func npm(t *testing.T, name string) program {
 	t.Helper()
 	const from = "e2e/run servers installs Node, and servers from npm"
-	node, modules := needs.Variable(t, "E2E_NODE", from), needs.Variable(t, "E2E_MODULES", from)
+	node, modules := testdep.Env(t, "E2E_NODE", from), testdep.Env(t, "E2E_MODULES", from)
 	return program{node, []string{filepath.Join(modules, "@modelcontextprotocol", name, "dist", "index.js")}}
 }
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -19,7 +19,7 @@ import (
 // argument stdio, and /mcp on a port of 127.0.0.1 with http PORT. What it offers
 // is what gosdk and mcpgo have, and some more.
 func TestStrangers(t *testing.T) {
-	strangers := needs.Variable(t, "E2E_STRANGERS", "e2e/run LANGUAGE installs servers in other languages")
+	strangers := testdep.Env(t, "E2E_STRANGERS", "e2e/run LANGUAGE installs servers in other languages")
 	for line := range strings.Lines(strangers) {
 		fields := strings.Fields(line)
 		if len(fields) < 3 {

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 // patience is how long what has to happen may take.
@@ -26,7 +26,7 @@ const patience = 20 * time.Second
 func build(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "service")
-	if out, err := exec.CommandContext(t.Context(), needs.Program(t, "go"), "build", "-o", program, ".").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), testdep.LookPath(t, "go"), "build", "-o", program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	return program

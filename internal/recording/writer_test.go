@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 // stuck is a place that takes nothing until it is freed.
@@ -65,7 +65,7 @@ func TestWriterLoses(t *testing.T) {
 	for name, c := range map[string]struct{ length, fit int }{"many": {1, maxWaiting}, "long": {maxWaitingSize / 4, 4}} {
 		t.Run(name, func(t *testing.T) {
 			if name == "long" {
-				needs.NoRace(t, "one goroutine writes it")
+				testdep.NoRace(t, "one goroutine writes it")
 			}
 			synctest.Test(t, func(t *testing.T) { // Close waits in its time
 				w, to := held(t)
@@ -121,7 +121,7 @@ func TestWriterEnds(t *testing.T) {
 
 // TestMemoryWriter: what is kept in memory has all, however fast it comes.
 func TestMemoryWriter(t *testing.T) {
-	needs.NoRace(t, "one goroutine writes what is kept")
+	testdep.NoRace(t, "one goroutine writes what is kept")
 	var b bytes.Buffer
 	w := NewMemoryWriter(&b, 1<<30)
 	text := bytes.Repeat([]byte("x"), maxWaitingSize/4)

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 var (
@@ -50,8 +50,8 @@ func TestAgreement(t *testing.T) {
 	if *heads == 0 {
 		t.Skip("-heads is 0; .ci/long has more")
 	}
-	node, python := needs.Program(t, "node"), needs.Program(t, "python3")
-	modules := needs.Variable(t, "TALARIA_MODULES", ".ci/long sets it: a directory with npm's yaml")
+	node, python := testdep.LookPath(t, "node"), testdep.LookPath(t, "python3")
+	modules := testdep.Env(t, "TALARIA_MODULES", ".ci/long sets it: a directory with npm's yaml")
 	rnd := rand.New(rand.NewPCG(*seed, 2))
 	var texts []string
 	var read []any

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/alone"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
+	"github.com/talaria-go/mcp/internal/test/testproc"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -18,7 +18,7 @@ import (
 // The memory of a task, and of the principal whose it was, is free once it has ended
 // and its time is over, beside others that stay.
 func TestEndedTasksAreFreed(t *testing.T) {
-	if !alone.Test(t) {
+	if !testproc.Isolated(t) {
 		return
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestEndedTasksAreFreed(t *testing.T) {
 		round(0, 1_000_000*time.Hour)
 		round(1, 0)
 		before := reachable()
-		for n := range needs.Rounds(20, 100) {
+		for n := range testdep.Rounds(20, 100) {
 			round(n+2, 0)
 		}
 		if after := reachable(); after > before+before/10 {
@@ -56,7 +56,7 @@ func TestEndedTasksAreFreed(t *testing.T) {
 // In a store, too: neither the replica nor the store keeps anything of tasks whose time
 // is over.
 func TestEndedTasksInAStoreAreFreed(t *testing.T) {
-	if !alone.Test(t) {
+	if !testproc.Isolated(t) {
 		return
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestEndedTasksInAStoreAreFreed(t *testing.T) {
 		}
 		round(0)
 		before := reachable()
-		for n := range needs.Rounds(2, 100) {
+		for n := range testdep.Rounds(2, 100) {
 			round(n + 1)
 		}
 		if after := reachable(); after > before+1<<20 {

@@ -23,8 +23,8 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/talaria-go/mcp/internal/testserver"
-	"github.com/talaria-go/mcp/internal/undertest"
+	"github.com/talaria-go/mcp/internal/test/testcmd"
+	"github.com/talaria-go/mcp/internal/test/testexec"
 )
 
 var chaos = flag.Duration("chaos", 0, "how long TestChaos lasts; 0 leaves it out")
@@ -378,20 +378,20 @@ func startFleet(t *testing.T) *fleet {
 	program := build(t, "./cmd/replica")
 	var handlers []http.Handler
 	for i := range f.replicas {
-		address := testserver.Address(t)
+		address := testexec.FreeAddr(t)
 		f.links[i] = newLink(t, f.engine.address())
 		f.run[i] = func() {
 			f.replicas[i] = launch(t, false, []string{"GOMAXPROCS=1"}, program, "-http", address, "-redis", "redis://"+f.links[i].Addr().String())
 		}
 		f.run[i]()
 		f.disturbed.replicas = append(f.disturbed.replicas, "http://"+address+"/mcp")
-		handlers = append(handlers, undertest.Proxy(&url.URL{Scheme: "http", Host: address}))
+		handlers = append(handlers, testcmd.Proxy(&url.URL{Scheme: "http", Host: address}))
 		eventually(t, "a replica serves", func() bool {
 			res, err := http.Get("http://" + address + "/healthz")
 			return err == nil && res.Body.Close() == nil
 		})
 	}
-	web := httptest.NewServer(undertest.RoundRobin(handlers...))
+	web := httptest.NewServer(testcmd.RoundRobin(handlers...))
 	t.Cleanup(web.Close)
 	f.url, f.began = web.URL+"/mcp", time.Now()
 	return f

@@ -16,7 +16,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/scale"
 )
 
@@ -429,7 +429,7 @@ func TestClusterFailover(t *testing.T) {
 	for _, way := range []string{"dies", "stops"} {
 		t.Run(way, func(t *testing.T) {
 			if way == "stops" {
-				needs.NoRace(t, "the Store does the same when the machine dies")
+				testdep.NoRace(t, "the Store does the same when the machine dies")
 			}
 			cluster := startCluster(t, 1)
 			s := open(t, user(t, cluster[:3]...))

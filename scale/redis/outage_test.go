@@ -19,8 +19,8 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/needs"
-	"github.com/talaria-go/mcp/internal/undertest"
+	"github.com/talaria-go/mcp/internal/test/testcmd"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 var outage = flag.Duration("outage", 3*time.Second, "how long the engine is away in TestOutage")
@@ -113,7 +113,7 @@ func TestOutage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name == "it stops" {
-				needs.NoRace(t, "the Store does the same when the engine dies")
+				testdep.NoRace(t, "the Store does the same when the engine dies")
 			}
 			engine := start(t, "--appendonly", "yes", "--appendfsync", "always")
 			o := user(t, engine)
@@ -133,7 +133,7 @@ func TestOutage(t *testing.T) {
 				t.Cleanup(func() { _ = s.Shutdown(t.Context()) })
 				handlers = append(handlers, s.Handler())
 			}
-			web := httptest.NewServer(undertest.RoundRobin(handlers...))
+			web := httptest.NewServer(testcmd.RoundRobin(handlers...))
 			t.Cleanup(web.Close)
 			client := &requester{t: t, url: web.URL}
 			res := client.post(initialize, false)

@@ -12,14 +12,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 // build builds a program below this directory.
 func build(t testing.TB, from string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), filepath.Base(from))
-	if out, err := exec.Command(needs.Program(t, "go"), "build", "-o", program, from).CombinedOutput(); err != nil {
+	if out, err := exec.Command(testdep.LookPath(t, "go"), "build", "-o", program, from).CombinedOutput(); err != nil {
 		t.Fatalf("go build %s: %v\n%s", from, err, out)
 	}
 	return program

@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/internal/testserver"
-	"github.com/talaria-go/mcp/internal/undertest"
+	"github.com/talaria-go/mcp/internal/test/testcmd"
+	"github.com/talaria-go/mcp/internal/test/testexec"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -40,16 +40,16 @@ func shop(t *testing.T, n int, grace time.Duration) (processes []*process, url s
 	env := []string{"REDIS_URL=rediss://shop:password@127.0.0.1:" + port, "SSL_CERT_FILE=" + cert, "STATE_KEYS=new: 16 bytes and more,old: 16 bytes and more"}
 	var handlers []http.Handler
 	for range n {
-		address := testserver.Address(t)
+		address := testexec.FreeAddr(t)
 		p := launch(t, false, env, program, "-http", address, "-grace", grace.String())
 		p.said = address
 		eventually(t, "it serves", func() bool {
 			res, err := http.Get("http://" + address + "/readyz")
 			return err == nil && res.Body.Close() == nil && res.StatusCode == http.StatusOK
 		})
-		processes, handlers = append(processes, p), append(handlers, undertest.Proxy(&neturl.URL{Scheme: "http", Host: address}))
+		processes, handlers = append(processes, p), append(handlers, testcmd.Proxy(&neturl.URL{Scheme: "http", Host: address}))
 	}
-	web := httptest.NewServer(undertest.RoundRobin(handlers...))
+	web := httptest.NewServer(testcmd.RoundRobin(handlers...))
 	t.Cleanup(web.Close)
 	return processes, web.URL + "/mcp"
 }

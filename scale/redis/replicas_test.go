@@ -13,7 +13,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/undertest"
+	"github.com/talaria-go/mcp/internal/test/testcmd"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -49,7 +49,7 @@ func TestReplicas(t *testing.T) {
 				})
 				handlers = append(handlers, s.Handler())
 			}
-			web := httptest.NewServer(undertest.RoundRobin(handlers...))
+			web := httptest.NewServer(testcmd.RoundRobin(handlers...))
 			t.Cleanup(web.Close)
 			for _, rev := range []protocol.Revision{protocol.V20251125, protocol.V20260728} {
 				c, err := client.Connect(t.Context(), client.HTTP(web.URL, nil), &client.Options{

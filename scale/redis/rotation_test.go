@@ -27,9 +27,9 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/auth"
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/internal/everything"
-	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/internal/seal"
+	"github.com/talaria-go/mcp/internal/test/everything"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -558,7 +558,7 @@ func TestRotation(t *testing.T) {
 	for name, restart := range map[string]bool{"replaced": false, "restarted": true} {
 		t.Run(name, func(t *testing.T) {
 			if !restart {
-				needs.NoRace(t, "replicas that are restarted do all of it, too")
+				testdep.NoRace(t, "replicas that are restarted do all of it, too")
 			}
 			r := startRotation(t)
 			for range 4 {

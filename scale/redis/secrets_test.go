@@ -23,7 +23,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/internal/principal"
-	"github.com/talaria-go/mcp/internal/undertest"
+	"github.com/talaria-go/mcp/internal/test/testcmd"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -111,7 +111,7 @@ func TestSecrets(t *testing.T) {
 			h.ServeHTTP(copied{w, &mu, &answers}, r.WithContext(principal.With(r.Context(), secrets["principal"])))
 		}))
 	}
-	web := httptest.NewServer(undertest.RoundRobin(handlers...))
+	web := httptest.NewServer(testcmd.RoundRobin(handlers...))
 	t.Cleanup(web.Close)
 	for _, rev := range []protocol.Revision{protocol.V20251125, protocol.V20260728} {
 		c, err := client.Connect(t.Context(), client.HTTP(web.URL, nil), &client.Options{

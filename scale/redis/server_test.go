@@ -20,7 +20,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 // server is a redis-server on the loopback address, which the test started.
@@ -63,7 +63,7 @@ func freePort(t testing.TB) int {
 // run starts the process, and waits until it answers.
 func (s *server) run() {
 	s.t.Helper()
-	s.cmd = exec.Command(needs.Program(s.t, "redis-server"), s.args...)
+	s.cmd = exec.Command(testdep.LookPath(s.t, "redis-server"), s.args...)
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/scale"
 )
 
@@ -687,7 +687,7 @@ func failures(t *testing.T, c check, breakage func(b *broken)) []string {
 // The suite notices each promise that is broken, and finds no fault with what
 // breaks none.
 func TestSuiteNotices(t *testing.T) {
-	needs.NoRace(t, "the checks themselves run with it")
+	testdep.NoRace(t, "the checks themselves run with it")
 	for _, c := range checks {
 		if failed := failures(t, c, nil); len(failed) > 0 {
 			t.Errorf("%s fails for what works: %s", c.name, failed[0])

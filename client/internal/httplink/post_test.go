@@ -15,7 +15,7 @@ import (
 	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/client/internal/linktest"
 	"github.com/talaria-go/mcp/client/internal/origin"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -134,7 +134,7 @@ func TestPostFaults(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if strings.Contains(tt.name, "compressed") {
-				needs.NoRace(t, "one goroutine compresses it")
+				testdep.NoRace(t, "one goroutine compresses it")
 			}
 			s := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { tt.handle(w) })
 			s.Config.ErrorLog = nil

@@ -21,7 +21,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 // elsewhere is a web server of somebody else, which notes what reaches it.
@@ -145,7 +145,7 @@ func (b *tab) statuses() func(path string) int64 {
 // gets through where all of them are gone.
 func TestGuards(t *testing.T) {
 	t.Parallel()
-	needs.Program(t, "chromium")
+	testdep.LookPath(t, "chromium")
 	evil := newElsewhere(t, nil, false)
 	// ask makes a request from a page of another port, and tells how it was answered.
 	ask := func(request string) func(b *tab, at, code string) int64 {
@@ -313,7 +313,7 @@ func TestSquatter(t *testing.T) {
 // not run, and says what to do. The worker is an honest one that was left behind: one
 // that is not could show any page it likes.
 func TestWorker(t *testing.T) { // alone: no other inspector may take the port meanwhile
-	needs.Program(t, "chromium")
+	testdep.LookPath(t, "chromium")
 	dir, server := t.TempDir(), fixture(t, "good")
 	first := inspectWith(t, talaria, dir, nil, server)
 	at, _, _ := strings.Cut(first.link, "/#k=")
@@ -383,7 +383,7 @@ func TestSecondUse(t *testing.T) {
 // TestOrigin: --origin lets one tunnel in, and no other.
 func TestOrigin(t *testing.T) {
 	t.Parallel()
-	needs.Program(t, "chromium")
+	testdep.LookPath(t, "chromium")
 	var mu sync.Mutex
 	to := &url.URL{Scheme: "http"}
 	proxy := httptest.NewUnstartedServer(&httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {

@@ -20,7 +20,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 var (
@@ -76,7 +76,7 @@ func median(all []figures, of func(figures) float64) float64 {
 // measure starts an inspector and lets drive call a tool in its page.
 func measure(t *testing.T, drive func(b *tab, press func(keys string)), program string, args ...string) (f figures) {
 	t.Helper()
-	needs.Program(t, "chromium")
+	testdep.LookPath(t, "chromium")
 	dir := t.TempDir()
 	cmd := exec.Command(program, args...)
 	printed := &address{found: make(chan string, 1)}

@@ -16,7 +16,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 // The one browser of all tests, and the command; empty where there is no Chromium.
@@ -117,7 +117,7 @@ func (b *tab) in(t *testing.T) *tab { return &tab{t, b.ctx, b.driver} }
 // newTab opens a tab in a context of its own: storage, workers and all.
 func newTab(t *testing.T) *tab {
 	t.Helper()
-	needs.Program(t, "chromium")
+	testdep.LookPath(t, "chromium")
 	ctx, end := chromedp.NewContext(chromium, chromedp.WithNewBrowserContext())
 	b := &tab{t, ctx, inChromium{}}
 	t.Cleanup(func() {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/internal/recording"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 // find goes to a tool by the palette, and waits for its form.
@@ -26,7 +26,7 @@ func (b *tab) find(name string) {
 // TestBytes: what arrives at the server is what was entered, to the byte.
 func TestBytes(t *testing.T) {
 	t.Parallel()
-	needs.Program(t, "chromium")
+	testdep.LookPath(t, "chromium")
 	text := func(b *tab, keys string) { b.write(keys) }
 	asJSON := func(b *tab, keys string) {
 		b.tabTo("JSON")

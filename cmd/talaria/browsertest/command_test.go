@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 // inspected is the command with a page.
@@ -57,7 +57,7 @@ func (h *heard) String() string {
 // inspect starts the command, which ends with the test.
 func inspect(t *testing.T, args ...string) *inspected {
 	t.Helper()
-	needs.Program(t, "chromium")
+	testdep.LookPath(t, "chromium")
 	return inspectWith(t, talaria, t.TempDir(), nil, args...)
 }
 

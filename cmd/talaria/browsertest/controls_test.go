@@ -19,7 +19,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 // mostRounds is how often a tool is called at most, for all that its arguments may be.
@@ -168,7 +168,7 @@ func rawOf(tools []json.RawMessage) [][]byte {
 // name of an element as assistive technology gets them.
 func namedTab(t *testing.T) *tab {
 	t.Helper()
-	needs.Program(t, "chromium")
+	testdep.LookPath(t, "chromium")
 	started, stop := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath("chromium"), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(1280, 1000), chromedp.Flag("enable-blink-features", "ComputedAccessibilityInfo"))...)
 	t.Cleanup(stop)

@@ -16,7 +16,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/coder/websocket/wsjson"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 var firefox = flag.Bool("firefox", false, "run TestFirefox")
@@ -76,7 +76,7 @@ type inFirefox struct {
 // firefoxTab starts Firefox, which ends with the test.
 func firefoxTab(t *testing.T) *tab {
 	t.Helper()
-	needs.Program(t, "firefox-esr")
+	testdep.LookPath(t, "firefox-esr")
 	dir := t.TempDir()
 	cmd := exec.Command("firefox-esr", "--headless", "--no-remote", "--profile", dir, "--remote-debugging-port=0")
 	cmd.Env = append(os.Environ(), "HOME="+dir)

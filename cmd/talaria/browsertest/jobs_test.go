@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 // billsTab is the page of the server that works.
@@ -25,7 +25,7 @@ type billsTab struct {
 // billsLink starts the command with that server, and returns the link of the page.
 func billsLink(t *testing.T, files ...string) (link, dir string) {
 	t.Helper()
-	needs.Program(t, "chromium")
+	testdep.LookPath(t, "chromium")
 	dir = t.TempDir()
 	for _, name := range files {
 		write(t, dir, name)
@@ -232,7 +232,7 @@ func (b *tab) copied(as string) string {
 // key, and two are run as they are and fail the same way.
 func sendsCase(t *testing.T, width int64) {
 	const key, failure = "sesame-0451", `there is no note "milk" of `
-	needs.Program(t, "curl")
+	testdep.LookPath(t, "curl")
 	web := httptest.NewServer(billsServer().Handler())
 	t.Cleanup(web.Close)
 	i := inspect(t, "--header", "X-Key="+key, web.URL)

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 // TestKilled: the last calls, what was typed and the tab come back at the same address,
 // although neither the command nor its server had time to end.
 func TestKilled(t *testing.T) {
 	t.Parallel()
-	needs.Program(t, "chromium")
+	testdep.LookPath(t, "chromium")
 	dir := t.TempDir()
 	self, err := os.Executable()
 	if err != nil {

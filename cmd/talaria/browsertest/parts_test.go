@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 // TestParts: what is added to a form of several parts is drawn, and has the focus.
 func TestParts(t *testing.T) {
 	t.Parallel()
-	needs.Program(t, "chromium")
+	testdep.LookPath(t, "chromium")
 	rows, _ := json.Marshal(slices.Repeat([]string{"x"}, 200)) // texts always encode
 	members := make(map[string]string)
 	for i := range 200 {
@@ -42,7 +42,7 @@ func TestParts(t *testing.T) {
 // TestIDs: no two elements of a page have the same id, whatever members are called.
 func TestIDs(t *testing.T) {
 	t.Parallel()
-	needs.Program(t, "chromium")
+	testdep.LookPath(t, "chromium")
 	names := []string{"名前", "年齢", "a-b", "a_b", "a", "a-n", "a-g", "a-h", "a-z", "a:n", "a/b", "a~1b", "a-47-b", "😀", "😁", ""}
 	var properties []string
 	for _, name := range names {

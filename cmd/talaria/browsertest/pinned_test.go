@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 var (
@@ -73,7 +73,7 @@ func TestCollect(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(needs.Program(t, "npm"), args...)
+	cmd := exec.Command(testdep.LookPath(t, "npm"), args...)
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := cmd.Run(); err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/internal/visible"
 )
 
@@ -80,7 +80,7 @@ func TestUnkept(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "talaria"), nil, 0o600); err != nil { // where a folder has to be
 		t.Fatal(err)
 	}
-	needs.Program(t, "chromium")
+	testdep.LookPath(t, "chromium")
 	i := inspectWith(t, talaria, dir, nil, fixture(t, "good"))
 	b := newTab(t)
 	b.open(i.link)

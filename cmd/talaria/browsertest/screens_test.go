@@ -17,7 +17,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 var pictures = flag.String("pictures", "", "write pictures of some screens into this `directory`")
@@ -202,7 +202,7 @@ type finding struct {
 // are those that people jump to.
 func TestScreens(t *testing.T) {
 	t.Parallel()
-	modules := needs.Variable(t, "E2E_MODULES", "e2e/run inspector sets it")
+	modules := testdep.Env(t, "E2E_MODULES", "e2e/run inspector sets it")
 	axe, err := os.ReadFile(filepath.Join(modules, "axe-core", "axe.min.js"))
 	if err != nil {
 		t.Fatal(err)

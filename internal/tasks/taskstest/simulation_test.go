@@ -8,14 +8,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/internal/tasks"
 	"github.com/talaria-go/mcp/internal/tasks/taskstest"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/scale"
 )
 
 var (
-	seeds = flag.Int("seeds", needs.Rounds(60, 200), "simulations to run")
+	seeds = flag.Int("seeds", testdep.Rounds(60, 200), "simulations to run")
 	first = flag.Uint64("seed", 1, "the seed of the first")
 	many  = flag.Int("tasks", 100, "tasks of one large simulation")
 )

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 // TestPeer: whose a connection is, over IPv4 and over IPv4 in IPv6.
@@ -46,7 +46,7 @@ func TestOtherUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can be another user")
 	}
-	bash := needs.Program(t, "bash")
+	bash := testdep.LookPath(t, "bash")
 	ask := func(guards []Guard) string {
 		s := serve(t, Options{Guards: guards})
 		s.start(t)

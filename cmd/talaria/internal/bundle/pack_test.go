@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 // planted is in no bundle.
@@ -55,7 +55,7 @@ func pack(t *testing.T, dir, out string, files ...string) (*Result, error) {
 
 // A manifest in which an editor or a formatter has left its forms makes the same bundle.
 func TestManifestForms(t *testing.T) {
-	needs.Program(t, "go")
+	testdep.LookPath(t, "go")
 	dir := project(t)
 	want, err := pack(t, dir, filepath.Join(dir, "a.mcpb"))
 	if err != nil {
@@ -80,7 +80,7 @@ func TestManifestForms(t *testing.T) {
 // Two folders and two environments give the same bytes, in which there is what was
 // named and nothing of the machine.
 func TestPack(t *testing.T) {
-	needs.Program(t, "go")
+	testdep.LookPath(t, "go")
 	one, two := project(t), project(t)
 	first, err := pack(t, one, filepath.Join(one, "a.mcpb"), "data/a.json", "LICENSE")
 	if err != nil {
@@ -136,7 +136,7 @@ func TestPack(t *testing.T) {
 
 // A bundle takes the place of nothing but a bundle, and of none that is a part of it.
 func TestPackKeeps(t *testing.T) {
-	needs.Program(t, "go")
+	testdep.LookPath(t, "go")
 	dir := project(t)
 	out := filepath.Join(dir, "out.mcpb")
 	for range 2 { // the second time there is one already
@@ -240,7 +240,7 @@ func TestPackComplete(t *testing.T) {
 
 // What cannot be built again by others is not built.
 func TestBuildFaults(t *testing.T) {
-	needs.Program(t, "go")
+	testdep.LookPath(t, "go")
 	dir := project(t)
 	source := Source{Manifest: filepath.Join(dir, ManifestName), Package: filepath.Join(dir, "lib"), Target: Target{"linux", "amd64"}}
 	if _, err := Pack(t.Context(), source, filepath.Join(dir, "out.mcpb")); err == nil || !strings.Contains(err.Error(), "has package lib; name the directory of a program") {

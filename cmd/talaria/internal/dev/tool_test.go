@@ -10,14 +10,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 // module writes a module and makes it the working directory. Its program imports nothing,
 // so that builds are short.
 func module(t *testing.T, files map[string]string) string {
 	t.Helper()
-	needs.Program(t, "go")
+	testdep.LookPath(t, "go")
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

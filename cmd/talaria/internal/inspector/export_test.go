@@ -24,8 +24,8 @@ import (
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/record"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/shellwords"
-	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/internal/recording"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/schema"
 )
 
@@ -144,7 +144,7 @@ func TestReportText(t *testing.T) {
 
 // TestCurl: the script does what it says, in each era.
 func TestCurl(t *testing.T) {
-	needs.Program(t, "curl")
+	testdep.LookPath(t, "curl")
 	i, _ := exporting(t, "it's s3cret", false)
 	for _, revision := range []string{"2026-07-28", "2025-11-25", "2025-03-26"} {
 		ask(t, i, "POST", "/api/connect", `{"revision":"`+revision+`"}`, nil)
@@ -335,7 +335,7 @@ func TestShareOrder(t *testing.T) {
 
 // TestReportFails: what cannot be masked is no report without it.
 func TestReportFails(t *testing.T) {
-	needs.NoRace(t, "one goroutine compares long texts")
+	testdep.NoRace(t, "one goroutine compares long texts")
 	i := New(Options{Target: "target", Words: []string{"target"}})
 	defer i.Close()
 	i.offered = map[string]*offer{"tool": {Entries: []entry{{Name: "sum", input: []byte(`{}`)}}}}

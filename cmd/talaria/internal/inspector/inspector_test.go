@@ -18,7 +18,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/record"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -410,7 +410,7 @@ func TestFailure(t *testing.T) {
 // TestStderrOnce: a command that ends before it answers is started again, and says
 // everything twice; what the last start said is shown.
 func TestStderrOnce(t *testing.T) {
-	needs.Program(t, "sh")
+	testdep.LookPath(t, "sh")
 	i := New(Options{Target: "target",
 		Transport: func(stderr io.Writer, _ func(http.RoundTripper) http.RoundTripper) (client.Transport, error) {
 			to := client.Command("sh", "-c", "echo one >&2; echo two >&2; exit 1")
@@ -459,7 +459,7 @@ func odd(tools string) client.Transport {
 
 // TestBroken: one entry that is none hides no other, and says what is wrong.
 func TestBroken(t *testing.T) {
-	needs.NoRace(t, "one goroutine reads a list of 100,000 values")
+	testdep.NoRace(t, "one goroutine reads a list of 100,000 values")
 	var enum strings.Builder
 	for n := range 100_000 {
 		fmt.Fprintf(&enum, `,"value %d"`, n)
@@ -502,7 +502,7 @@ func TestBroken(t *testing.T) {
 
 // TestLongLists: a list is read no further than its bounds, in one page or in many.
 func TestLongLists(t *testing.T) {
-	needs.NoRace(t, "one goroutine reads the lists")
+	testdep.NoRace(t, "one goroutine reads the lists")
 	for text, most := range map[string]int{
 		strings.Repeat("7,", maxEntries+9) + "7": maxEntries,
 		`{"name":"long","description":"` + strings.Repeat("x", 3<<20) + `"}],"nextCursor":"after $id","more":[`: maxListed>>20/3 + 1,

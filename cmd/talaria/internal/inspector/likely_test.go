@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 // TestLikely: what is masked wherever it is may be a secret, and nothing that other texts
@@ -58,7 +58,7 @@ func TestSettings(t *testing.T) {
 // TestInPlace: a value in a query is masked whole, however the URL is written, and what
 // is beside it stays.
 func TestInPlace(t *testing.T) {
-	needs.NoRace(t, "one goroutine compares long texts")
+	testdep.NoRace(t, "one goroutine compares long texts")
 	for _, c := range []struct{ text, want string }{
 		{"?page=2&key=7#pin=8", "?page=2&key=***#pin=***"},
 		{"?page=2;pin=17;x=1", "?page=2;pin=***"}, // some servers take ; for a part of the value

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp/cmd/talaria/internal/shellwords"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 // encoders write a text in the ways that a mask must see through.
@@ -183,7 +183,7 @@ func TestMaskTable(t *testing.T) {
 
 // A server cannot make looking for its secrets take for ever.
 func TestMaskHasAnEnd(t *testing.T) {
-	needs.NoRace(t, "one goroutine compares long texts")
+	testdep.NoRace(t, "one goroutine compares long texts")
 	m := &mask{}
 	m.add(strings.Repeat("a", 100<<10) + "b")
 	if text, err := m.hide(strings.Repeat("a", 500<<10)); err == nil || text != "" {
@@ -197,7 +197,7 @@ func TestMaskHasAnEnd(t *testing.T) {
 // TestMaskRotates: secrets that change for ever take no more room, the newest are known,
 // and those of the user and of the other side stay so.
 func TestMaskRotates(t *testing.T) {
-	needs.NoRace(t, "one goroutine adds the secrets")
+	testdep.NoRace(t, "one goroutine adds the secrets")
 	var m mask
 	m.add("of-the-user")
 	m.into(&m.sent, "of-the-client")

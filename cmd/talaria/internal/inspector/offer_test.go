@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
@@ -34,7 +34,7 @@ func TestRestless(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.every < time.Second && c.name != "often" {
-				needs.NoRace(t, "it is the same as with changes that come often")
+				testdep.NoRace(t, "it is the same as with changes that come often")
 			}
 			synctest.Test(t, func(t *testing.T) {
 				var lists atomic.Int64

@@ -12,7 +12,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 type tripIn struct {
@@ -269,7 +269,7 @@ func TestFormOptions(t *testing.T) {
 
 // TestFormBounds: what has too many fields is typed as JSON.
 func TestFormBounds(t *testing.T) {
-	needs.NoRace(t, "one goroutine draws each form")
+	testdep.NoRace(t, "one goroutine draws each form")
 	for n, drawn := range map[int]bool{100: true, 100_000: false} {
 		var arguments strings.Builder
 		for i := range n {

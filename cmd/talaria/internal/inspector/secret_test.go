@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 func TestUnveil(t *testing.T) {
@@ -45,7 +45,7 @@ func TestUnveil(t *testing.T) {
 // TestUnveilBounds: a schema that goes round, or a value that is too deep, ends, and
 // what was not looked at counts as secret.
 func TestUnveilBounds(t *testing.T) {
-	needs.NoRace(t, "one goroutine walks a schema without an end")
+	testdep.NoRace(t, "one goroutine walks a schema without an end")
 	round := `{"$ref":"#/$defs/a","$defs":{"a":{"allOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/a"}]}}}`
 	if out, found := unveil([]byte(round), []byte(`{"a":"b"}`), ""); len(out) > 0 || len(found) != 1 {
 		t.Errorf("%s %v", out, found)

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -18,8 +18,8 @@ import (
 func TestCursors(t *testing.T) {
 	methods := map[string]string{protocol.MethodToolsList: "tools", protocol.MethodPromptsList: "prompts",
 		protocol.MethodResourcesList: "resources", protocol.MethodResourceTemplates: "resourceTemplates"}
-	for _, back := range needs.Revisions() {
-		for _, front := range needs.Revisions() {
+	for _, back := range testdep.Revisions() {
+		for _, front := range testdep.Revisions() {
 			for _, test := range []struct{ name, first, second, want, modern string }{
 				{"pages", `,"nextCursor":"+"`, ``, "a b", "a b"},
 				{"null", `,"nextCursor":null`, ``, "a", "a"},

@@ -14,7 +14,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
@@ -104,8 +104,8 @@ func start(t *testing.T, opts Options) *Proxy {
 
 // Every revision before the proxy, with every one behind it.
 func TestForward(t *testing.T) {
-	for _, back := range needs.Revisions() {
-		for _, front := range needs.Revisions() {
+	for _, back := range testdep.Revisions() {
+		for _, front := range testdep.Revisions() {
 			for _, http := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s-%s-%v", front, back, http), func(t *testing.T) {
 					p := start(t, Options{Connect: connect(t, behind(), back)})

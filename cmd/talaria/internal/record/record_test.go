@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/internal/recording"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 // entries reads what was recorded, by kind; each text with its newline.
@@ -34,7 +34,7 @@ func entries(t *testing.T, text []byte) map[recording.Dir]string {
 
 // TestCommand: not a byte of what passes is changed, in either direction.
 func TestCommand(t *testing.T) {
-	sh := needs.Program(t, "sh")
+	sh := testdep.LookPath(t, "sh")
 	r := rand.New(rand.NewPCG(1, 2))
 	noise := make([]byte, 1<<20)
 	for i := range noise {
@@ -72,7 +72,7 @@ func (w waiting) Read([]byte) (int, error) {
 }
 
 func TestCommandEnds(t *testing.T) {
-	sh := needs.Program(t, "sh")
+	sh := testdep.LookPath(t, "sh")
 	in := waiting{make(chan struct{})}
 	defer close(in.until)
 	run := func(s Streams, words ...string) (int, error) {

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/needs"
 	"github.com/talaria-go/mcp/internal/recording"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 // filled is a store that has read all of the entries.
@@ -106,7 +106,7 @@ func TestAnswersByValue(t *testing.T) {
 
 // TestStoreBounds: the oldest are dropped, whole.
 func TestStoreBounds(t *testing.T) {
-	needs.NoRace(t, "one goroutine keeps 96 MiB")
+	testdep.NoRace(t, "one goroutine keeps 96 MiB")
 	s := filled(t)
 	text := []byte(`{"id":1,"method":"ping","params":{"name":"` + strings.Repeat("x", 8<<20) + `"}}`)
 	for range 12 {

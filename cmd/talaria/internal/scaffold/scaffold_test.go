@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 func TestCheck(t *testing.T) {
@@ -46,7 +46,7 @@ func TestCheck(t *testing.T) {
 
 // What passes is a module that the go command builds, and nothing that it has itself.
 func TestCheckedBuilds(t *testing.T) {
-	needs.Program(t, "go")
+	testdep.LookPath(t, "go")
 	run := func(dir string, args ...string) string {
 		cmd := exec.CommandContext(t.Context(), "go", args...)
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off", "GOPROXY=off", "GOFLAGS=")

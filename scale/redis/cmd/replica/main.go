@@ -25,9 +25,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/internal/everything"
-	"github.com/talaria-go/mcp/internal/trial"
-	"github.com/talaria-go/mcp/internal/undertest"
+	"github.com/talaria-go/mcp/internal/test/everything"
+	"github.com/talaria-go/mcp/internal/test/interop"
+	"github.com/talaria-go/mcp/internal/test/testcmd"
 	"github.com/talaria-go/mcp/scale/redis"
 )
 
@@ -38,7 +38,7 @@ const opening = 10 * time.Second
 // secret.
 const everyonesKey = "a key that everyone may know"
 
-func main() { undertest.Main("replica", run) }
+func main() { testcmd.Main("replica", run) }
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("replica", flag.ContinueOnError)
@@ -73,14 +73,14 @@ func run(ctx context.Context, args []string) error {
 	}
 	if *trials == 0 {
 		s := everything.NewServer(all[0])
-		return undertest.Serve(ctx, *addr, undertest.Endpoints(s), s.Shutdown)
+		return testcmd.Serve(ctx, *addr, testcmd.Endpoints(s), s.Shutdown)
 	}
-	servers := trial.NewServers(all...)
+	servers := interop.NewServers(all...)
 	var handlers []http.Handler
 	for _, s := range servers {
-		handlers = append(handlers, undertest.Endpoints(s))
+		handlers = append(handlers, testcmd.Endpoints(s))
 	}
-	return undertest.Serve(ctx, *addr, undertest.RoundRobin(handlers...), func(ctx context.Context) (err error) {
+	return testcmd.Serve(ctx, *addr, testcmd.RoundRobin(handlers...), func(ctx context.Context) (err error) {
 		for _, s := range servers {
 			err = errors.Join(err, s.Shutdown(ctx))
 		}

@@ -1,7 +1,7 @@
-// Package alone runs tests that measure the memory of their process in one of
+// Package testproc runs tests that measure the memory of their process in one of
 // their own: what earlier tests have left, and let go meanwhile, would be a part
 // of what they measure.
-package alone
+package testproc
 
 import (
 	"os"
@@ -9,19 +9,19 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/talaria-go/mcp/internal/needs"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
-// variable is set in the environment of such a process.
-const variable = "TALARIA_TEST_ALONE"
+// envIsolated is set in the environment of such a process.
+const envIsolated = "TALARIA_TEST_ALONE"
 
-// Test tells whether the calling test, which must be no subtest, has a process of
+// Isolated tells whether the calling test, which must be no subtest, has a process of
 // its own. If not, it is run in one, with the outcome of that, and has nothing
 // left to do.
-func Test(t *testing.T) bool {
+func Isolated(t *testing.T) bool {
 	t.Helper()
-	needs.NoRace(t, "it measures memory")
-	if os.Getenv(variable) != "" {
+	testdep.NoRace(t, "it measures memory")
+	if os.Getenv(envIsolated) != "" {
 		return true
 	}
 	self, err := os.Executable()
@@ -29,7 +29,7 @@ func Test(t *testing.T) bool {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), self, "-test.run=^"+regexp.QuoteMeta(t.Name())+"$", "-test.v")
-	cmd.Env = append(os.Environ(), variable+"=1")
+	cmd.Env = append(os.Environ(), envIsolated+"=1")
 	text, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s", err, text)

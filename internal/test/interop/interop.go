@@ -1,6 +1,6 @@
-// Package trial is the server that the clients of e2e/clients try: it offers
+// Package interop is the server that the clients of e2e/clients try: it offers
 // something of everything.
-package trial
+package interop
 
 import (
 	"sync/atomic"
@@ -12,14 +12,14 @@ import (
 // clients ask one of them to do, another may have to.
 type shared struct {
 	replicas []*mcp.Server
-	calls    *waiters
+	calls    *pendingCalls
 	reads    atomic.Int64
 }
 
 // NewServers returns replicas of the server, one for each of opts, which they
 // complete. Pages are short, so that every list has several.
 func NewServers(opts ...mcp.Options) []*mcp.Server {
-	all := &shared{calls: &waiters{released: map[string]chan struct{}{}}}
+	all := &shared{calls: &pendingCalls{released: map[string]chan struct{}{}}}
 	for _, o := range opts {
 		o.Instructions, o.PageSize = "Try everything.", 3
 		o.HTTP = mcp.HTTPOptions{SSE: len(opts) == 1, Polling: true} // HTTP+SSE needs a client that stays

@@ -1,6 +1,6 @@
-// Package testserver is for tests that start a program which serves an address:
+// Package testexec is for tests that start a program which serves an address:
 // it finds a free one, starts the program and waits until it listens.
-package testserver
+package testexec
 
 import (
 	"context"
@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// patience is how long a program may take until it listens.
-const patience = 10 * time.Second
+// startTimeout is how long a program may take until it listens.
+const startTimeout = 10 * time.Second
 
-// Address returns an address of this machine that nobody listens on.
-func Address(t testing.TB) string {
+// FreeAddr returns an address of this machine that nobody listens on.
+func FreeAddr(t testing.TB) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -43,7 +43,7 @@ func Start(t testing.TB, program, address string) {
 		cancel()
 		<-ended
 	})
-	late := time.After(patience)
+	late := time.After(startTimeout)
 	for {
 		if conn, err := net.Dial("tcp", address); err == nil {
 			_ = conn.Close()

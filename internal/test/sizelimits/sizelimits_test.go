@@ -1,4 +1,4 @@
-package count
+package sizelimits
 
 import (
 	"maps"
@@ -22,7 +22,7 @@ const (
 var maxFiles = map[string]int{"": 22, "schema": 31, "client": 30}
 
 func TestLimits(t *testing.T) {
-	c, err := Module("../..")
+	c, err := Measure("../../..")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestLimits(t *testing.T) {
 // no limit here.
 func TestModules(t *testing.T) {
 	for dir, packages := range map[string]int{"cmd/talaria": 10, "scale/redis": 1, "telemetry": 1} {
-		c, err := Module("../../" + dir)
+		c, err := Measure("../../../" + dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func (T) Method()                      {} // counts
 			t.Fatal(err)
 		}
 	}
-	c, err := Module(root)
+	c, err := Measure(root)
 	if err != nil {
 		t.Fatal(err)
 	}

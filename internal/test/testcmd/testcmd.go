@@ -1,7 +1,7 @@
-// Package undertest is what the commands have in common that tests of others
+// Package testcmd is what the commands have in common that tests of others
 // start: they print the address of their endpoint as one line, and end with a
 // signal.
-package undertest
+package testcmd
 
 import (
 	"bytes"
@@ -25,8 +25,8 @@ import (
 	"github.com/talaria-go/mcp/transport/websocket"
 )
 
-// grace is how long what is under way may take once a signal has come.
-const grace = 5 * time.Second
+// shutdownTimeout is how long what is under way may take once a signal has come.
+const shutdownTimeout = 5 * time.Second
 
 // Main is the main function of a command of that name: it runs run until that
 // returns, with a context that ends with a signal.
@@ -122,7 +122,7 @@ func Serve(ctx context.Context, addr string, h http.Handler, end func(context.Co
 		return err
 	case <-ctx.Done():
 	}
-	last, cancel := context.WithTimeout(context.Background(), grace)
+	last, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
 	err = errors.Join(end(last), web.Shutdown(last))
 	<-served

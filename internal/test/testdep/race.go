@@ -1,6 +1,6 @@
 //go:build race
 
-package needs
+package testdep
 
 // Race reports whether the race detector is on.
 const Race = true

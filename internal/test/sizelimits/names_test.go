@@ -1,4 +1,4 @@
-package count
+package sizelimits
 
 import (
 	"go/ast"
@@ -264,7 +264,7 @@ func (n *tree) missing(t text, name string) string {
 // Comments, the code in pages and errors that name options name what exists: a member of a package or of
 // a type, a link, and a name that looks like one of Go.
 func TestNames(t *testing.T) {
-	n, err := readTree("../..")
+	n, err := readTree("../../..")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-// Package needs is for tests whose work depends on where they run.
+// Package testdep is for tests whose work depends on where they run.
 //
 // Some need a program that is not a part of this repository. Without it a test is
 // skipped, and names the program. Where TALARIA_REQUIRE is set, as the gate and e2e/run
@@ -6,7 +6,7 @@
 //
 // Others repeat something. [Rounds] has the number of times, and [Revisions] those of
 // the protocol.
-package needs
+package testdep
 
 import (
 	"os"
@@ -16,36 +16,36 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// require is the environment variable that makes what is missing a failure, unless
+// envRequire is the environment variable that makes what is missing a failure, unless
 // it is empty.
-const require = "TALARIA_REQUIRE"
+const envRequire = "TALARIA_REQUIRE"
 
-// Program returns the path of a program, which is looked for as exec.LookPath
+// LookPath returns the path of a program, which is looked for as exec.LookPath
 // does. The test ends if there is none.
-func Program(t testing.TB, name string) string {
+func LookPath(t testing.TB, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
-		missing(t, "the program "+name+" is not installed")
+		skipOrFail(t, "the program "+name+" is not installed")
 	}
 	return path
 }
 
-// Variable returns an environment variable. The test ends if it is not set; from
+// Env returns an environment variable. The test ends if it is not set; from
 // says who sets it.
-func Variable(t testing.TB, name, from string) string {
+func Env(t testing.TB, name, from string) string {
 	t.Helper()
 	value := os.Getenv(name)
 	if value == "" {
-		missing(t, name+" is not set: "+from)
+		skipOrFail(t, name+" is not set: "+from)
 	}
 	return value
 }
 
-func missing(t testing.TB, what string) {
+func skipOrFail(t testing.TB, what string) {
 	t.Helper()
-	if os.Getenv(require) != "" {
-		t.Fatalf("%s, and %s is set", what, require)
+	if os.Getenv(envRequire) != "" {
+		t.Fatalf("%s, and %s is set", what, envRequire)
 	}
 	t.Skip(what)
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/auth/authtest"
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/internal/needs"
-	"github.com/talaria-go/mcp/internal/testserver"
+	"github.com/talaria-go/mcp/internal/test/testdep"
+	"github.com/talaria-go/mcp/internal/test/testexec"
 )
 
 // binaries are the programs, built for a test.
@@ -30,8 +30,8 @@ type binaries struct {
 // test has on this machine.
 func build(t *testing.T) *binaries {
 	t.Helper()
-	tool := needs.Program(t, "go")
-	b := &binaries{dir: t.TempDir(), notes: testserver.Address(t), forecast: "7.5\n"}
+	tool := testdep.LookPath(t, "go")
+	b := &binaries{dir: t.TempDir(), notes: testexec.FreeAddr(t), forecast: "7.5\n"}
 	issuer, err := authtest.Start(&authtest.Options{
 		Resource: "https://notes.example.com/mcp", Scopes: []authtest.Scope{{Name: "notes:read"}, {Name: "notes:write"}, {Name: "notes:admin"}},
 	})
@@ -183,7 +183,7 @@ var runs = map[string]func(t *testing.T, b *binaries){
 		}
 	},
 	"notes": func(t *testing.T, b *binaries) {
-		testserver.Start(t, b.path("notes"), b.notes)
+		testexec.Start(t, b.path("notes"), b.notes)
 		for _, tt := range []struct {
 			scopes []string
 			tools  int
@@ -213,7 +213,7 @@ var runs = map[string]func(t *testing.T, b *binaries){
 		}
 	},
 	"tested": func(t *testing.T, _ *binaries) {
-		out, err := exec.CommandContext(t.Context(), needs.Program(t, "go"), "test", "-count=1", "-v", "./tested").CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), testdep.LookPath(t, "go"), "test", "-count=1", "-v", "./tested").CombinedOutput()
 		if err != nil || strings.Count(string(out), "--- PASS: TestServer/") < 5 {
 			t.Errorf("%v\n%s", err, out)
 		}

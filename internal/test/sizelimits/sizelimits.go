@@ -1,11 +1,11 @@
-// Package count measures the code of this module: how long its files and
+// Package sizelimits measures the code of this module: how long its files and
 // functions are, over how many files the methods of a type are spread, and how
 // many names it exports. Its test holds the limits.
 //
 // A func or method that takes a struct of an internal package is not counted as
 // exported: nobody outside of the module can make such a value, and thus call
 // it. By a pointer or an interface it could be called with nil, which counts.
-package count
+package sizelimits
 
 import (
 	"bytes"
@@ -33,18 +33,18 @@ type Code struct {
 	LongFuncs map[string]int      // lines by "file:Func"
 
 	structs map[string]bool // of internal packages, by "directory.Type"
-	guarded []guarded
+	guarded []internalOnly
 }
 
-// guarded is an exported func that may be for packages of the module alone: if
+// internalOnly is an exported func that may be for packages of the module alone: if
 // one of what it takes is a struct.
-type guarded struct {
+type internalOnly struct {
 	dir   string
 	takes []string // types of internal packages, as in Code.structs
 }
 
-// Module counts the code below a directory.
-func Module(root string) (*Code, error) {
+// Measure counts the code below a directory.
+func Measure(root string) (*Code, error) {
 	c := &Code{Files: map[string]int{}, Lines: map[string]int{}, Comments: map[string]int{}, Exported: map[string]int{},
 		Methods: map[string][]string{}, LongFiles: map[string]int{}, LongFuncs: map[string]int{}, structs: map[string]bool{}}
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
@@ -57,7 +57,7 @@ func Module(root string) (*Code, error) {
 		}
 		rel = filepath.ToSlash(rel)
 		if d.IsDir() {
-			if rel != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || other(name)) {
+			if rel != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || isOtherModule(name)) {
 				return filepath.SkipDir
 			}
 			return nil
@@ -75,12 +75,12 @@ func Module(root string) (*Code, error) {
 	return c, err
 }
 
-// internal tells a package directory, or the path of an import, that is below
+// isInternal tells a package directory, or the path of an import, that is below
 // internal.
-func internal(dir string) bool { return strings.Contains("/"+dir+"/", "/internal/") }
+func isInternal(dir string) bool { return strings.Contains("/"+dir+"/", "/internal/") }
 
-// other reports whether a directory is the root of another module.
-func other(dir string) bool {
+// isOtherModule reports whether a directory is the root of another module.
+func isOtherModule(dir string) bool {
 	found, err := filepath.Glob(filepath.Join(dir, "go.mod"))
 	return err == nil && len(found) > 0
 }
@@ -88,7 +88,7 @@ func other(dir string) bool {
 // Library reports whether a package directory is a part of the library, and not
 // a program, an example or a help for tests of this project.
 func Library(dir string) bool {
-	for _, prefix := range []string{"cmd/", "conformance/", "e2e/", "examples/", "internal/spectest", "internal/undertest", "internal/everything", "internal/testserver", "internal/alone", "internal/needs", "internal/count", "internal/programs", "internal/tasks/taskstest", "internal/trial", "internal/zoo", "client/internal/linktest", "client/internal/backendtest"} {
+	for _, prefix := range []string{"cmd/", "conformance/", "e2e/", "examples/", "internal/test/", "internal/tasks/taskstest", "client/internal/linktest", "client/internal/backendtest"} {
 		if strings.HasPrefix(dir+"/", prefix) || dir == prefix {
 			return false
 		}
@@ -98,7 +98,7 @@ func Library(dir string) bool {
 
 // Public reports whether users of the library can import a package directory.
 func Public(dir string) bool {
-	return Library(dir) && !internal(dir)
+	return Library(dir) && !isInternal(dir)
 }
 
 func (c *Code) file(name, rel string) error {
@@ -139,7 +139,7 @@ func (c *Code) function(fset *token.FileSet, f *ast.File, d *ast.FuncDecl, dir, 
 		name, exported = receiver+"."+name, exported && ast.IsExported(receiver)
 	}
 	if takes := fromInternal(f, d.Type.Params); exported && len(takes) > 0 {
-		c.guarded = append(c.guarded, guarded{dir, takes})
+		c.guarded = append(c.guarded, internalOnly{dir, takes})
 	} else if exported {
 		c.Exported[dir]++
 	}
@@ -160,7 +160,7 @@ func fromInternal(f *ast.File, params *ast.FieldList) (types []string) {
 			if imported.Name != nil {
 				name = imported.Name.Name
 			}
-			if pkg, ok := of.X.(*ast.Ident); ok && ours && internal(dir) && pkg.Name == name {
+			if pkg, ok := of.X.(*ast.Ident); ok && ours && isInternal(dir) && pkg.Name == name {
 				types = append(types, dir+"."+of.Sel.Name)
 			}
 		}
@@ -175,7 +175,7 @@ func (c *Code) declared(d *ast.GenDecl, dir string) {
 			if spec.Name.IsExported() {
 				c.Exported[dir]++
 			}
-			if _, ok := spec.Type.(*ast.StructType); ok && internal(dir) {
+			if _, ok := spec.Type.(*ast.StructType); ok && isInternal(dir) {
 				c.structs[dir+"."+spec.Name.Name] = true
 			}
 		case *ast.ValueSpec:

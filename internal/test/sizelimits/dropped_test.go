@@ -1,4 +1,4 @@
-package count
+package sizelimits
 
 import (
 	"go/ast"
@@ -17,9 +17,9 @@ import (
 
 // notOurs are folders whose programs serve tests, measurements and readers.
 var notOurs = []string{
-	"bench", "e2e", "conformance", "examples", "cmd/talaria/browsertest", "internal/spectest", "internal/tasks/taskstest", "internal/trial",
-	"internal/testserver", "internal/undertest", "internal/needs", "internal/alone", "internal/programs", "transport/transporttest", "scale/scaletest", "client/internal/backendtest",
-	"client/internal/linktest", "auth/authtest", "internal/everything", "scale/redis/cmd", "scale/redis/example", "telemetry/example",
+	"bench", "e2e", "conformance", "examples", "cmd/talaria/browsertest", "internal/test/spectest", "internal/tasks/taskstest", "internal/test/interop",
+	"internal/test/testexec", "internal/test/testcmd", "internal/test/testdep", "internal/test/testproc", "internal/test/programs", "transport/transporttest", "scale/scaletest", "client/internal/backendtest",
+	"client/internal/linktest", "auth/authtest", "internal/test/everything", "scale/redis/cmd", "scale/redis/example", "telemetry/example",
 }
 
 // harmless are calls whose error says nothing that is not found out elsewhere, by the

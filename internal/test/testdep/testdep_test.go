@@ -1,4 +1,4 @@
-package needs
+package testdep
 
 import (
 	"fmt"
@@ -43,14 +43,14 @@ func ends(t *testing.T, test func(t testing.TB)) *outcome {
 func TestMissing(t *testing.T) {
 	t.Setenv("NEEDS_NOTHING", "")
 	for name, test := range map[string]func(t testing.TB){
-		"no-such-program is not installed":         func(t testing.TB) { Program(t, "no-such-program") },
-		"NEEDS_NOTHING is not set: nobody sets it": func(t testing.TB) { Variable(t, "NEEDS_NOTHING", "nobody sets it") },
+		"no-such-program is not installed":         func(t testing.TB) { LookPath(t, "no-such-program") },
+		"NEEDS_NOTHING is not set: nobody sets it": func(t testing.TB) { Env(t, "NEEDS_NOTHING", "nobody sets it") },
 	} {
-		t.Setenv(require, "")
+		t.Setenv(envRequire, "")
 		if o := ends(t, test); !strings.Contains(o.skipped, name) || o.failed != "" {
 			t.Errorf("%s: %+v", name, o)
 		}
-		t.Setenv(require, "1")
+		t.Setenv(envRequire, "1")
 		if o := ends(t, test); !strings.Contains(o.failed, name) || o.skipped != "" {
 			t.Errorf("%s, required: %+v", name, o)
 		}
@@ -62,11 +62,11 @@ func TestThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := Program(t, self); filepath.Clean(got) != filepath.Clean(self) {
+	if got := LookPath(t, self); filepath.Clean(got) != filepath.Clean(self) {
 		t.Errorf("got %s, want %s", got, self)
 	}
 	t.Setenv("NEEDS_SOMETHING", "x")
-	if got := Variable(t, "NEEDS_SOMETHING", ""); got != "x" {
+	if got := Env(t, "NEEDS_SOMETHING", ""); got != "x" {
 		t.Errorf("got %q", got)
 	}
 }

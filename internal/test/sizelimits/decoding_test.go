@@ -1,4 +1,4 @@
-package count
+package sizelimits
 
 import (
 	"go/ast"

@@ -1,4 +1,4 @@
-package trial
+package interop
 
 import (
 	"errors"
@@ -11,23 +11,23 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// patience is how long a tool waits for a client that lets it down.
-const patience = 20 * time.Second
+// callTimeout is how long a tool waits for a client that lets it down.
+const callTimeout = 20 * time.Second
 
-// KeyIn names a call of wait, or an errand.
-type KeyIn struct {
+// KeyInput names a call of wait, or an errand.
+type KeyInput struct {
 	Key string `json:"key" jsonschema_description:"which call of wait is meant"`
 }
 
-// waiters are the calls of wait and the errands that are under way.
-type waiters struct {
+// pendingCalls are the calls of wait and the errands that are under way.
+type pendingCalls struct {
 	mu        sync.Mutex
 	released  map[string]chan struct{}
 	cancelled atomic.Int64
 }
 
 // wait tells its progress and goes on when it is released.
-func (w *waiters) wait(f *mcp.Frame, in KeyIn) (string, error) {
+func (w *pendingCalls) wait(f *mcp.Frame, in KeyInput) (string, error) {
 	released := make(chan struct{})
 	w.mu.Lock()
 	w.released[in.Key] = released
@@ -41,12 +41,12 @@ func (w *waiters) wait(f *mcp.Frame, in KeyIn) (string, error) {
 	case <-f.Done():
 		w.cancelled.Add(1)
 		return "", f.Err()
-	case <-time.After(patience):
+	case <-time.After(callTimeout):
 		return "", errors.New("nobody released or cancelled this call")
 	}
 }
 
-func (w *waiters) release(_ *mcp.Frame, in KeyIn) (string, error) {
+func (w *pendingCalls) release(_ *mcp.Frame, in KeyInput) (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	released, ok := w.released[in.Key]
@@ -58,24 +58,24 @@ func (w *waiters) release(_ *mcp.Frame, in KeyIn) (string, error) {
 	return "released " + in.Key, nil
 }
 
-// ErrandIn has the arguments of errand.
-type ErrandIn struct {
+// JobInput has the arguments of errand.
+type JobInput struct {
 	Key string `json:"key,omitempty" jsonschema_description:"which errand is meant, to release it"`
 	End string `json:"end" validate:"oneof=wait fail crash ask" jsonschema_description:"what comes of it"`
 }
 
 // errand waits as wait does, or comes to another end at once.
-func (w *waiters) errand(f *mcp.Frame, in ErrandIn) (string, error) {
+func (w *pendingCalls) errand(f *mcp.Frame, in JobInput) (string, error) {
 	switch in.End {
 	case "fail":
 		return "", errors.New("this errand fails always")
 	case "crash":
 		panic("this errand panics always")
 	case "ask":
-		who, err := mcp.Elicit[GreetIn](f, "who", "Who runs this errand?")
+		who, err := mcp.Elicit[GreetInput](f, "who", "Who runs this errand?")
 		return string(who.Action) + " " + who.Value.Name, err
 	}
-	return w.wait(f, KeyIn{in.Key})
+	return w.wait(f, KeyInput{in.Key})
 }
 
 // running are tools that take their time.
@@ -86,13 +86,13 @@ func (all *shared) running() []mcp.Component {
 		mcp.Tool("errand", calls.errand, mcp.Doc("Waits as a task, or comes to another end"),
 			mcp.AsTask(&mcp.TaskOptions{TTL: time.Minute, PollInterval: 20 * time.Millisecond, Wait: -1})),
 		mcp.Tool("release", calls.release, mcp.Doc("Releases a call of wait, or an errand")),
-		mcp.Tool("cancelled", func(*mcp.Frame, none) (string, error) {
+		mcp.Tool("cancelled", func(*mcp.Frame, noInput) (string, error) {
 			return fmt.Sprint(calls.cancelled.Load()), nil
 		}, mcp.Doc("Counts the calls of wait and the errands that were cancelled")),
-		mcp.Tool("log", func(f *mcp.Frame, _ none) (string, error) {
+		mcp.Tool("log", func(f *mcp.Frame, _ noInput) (string, error) {
 			return "logged", errors.Join(f.Log(protocol.LevelInfo, "All is well", "e2e"), f.Log(protocol.LevelError, "All is lost", "e2e"))
 		}, mcp.Doc("Logs twice to the client, as info and as error")),
-		mcp.Tool("hang_up", func(f *mcp.Frame, _ none) (string, error) {
+		mcp.Tool("hang_up", func(f *mcp.Frame, _ noInput) (string, error) {
 			if !f.CloseStream() {
 				return "the connection stays", nil
 			}

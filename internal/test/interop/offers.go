@@ -1,4 +1,4 @@
-package trial
+package interop
 
 import (
 	"errors"
@@ -9,29 +9,29 @@ import (
 	"github.com/talaria-go/mcp"
 )
 
-// URIIn names a resource.
-type URIIn struct {
+// URIInput names a resource.
+type URIInput struct {
 	URI string `json:"uri"`
 }
 
 // changing are tools that change what the server offers, s, or all of them.
 func (all *shared) changing(s *mcp.Server) []mcp.Component {
 	return []mcp.Component{
-		mcp.Tool("touch", func(_ *mcp.Frame, in URIIn) (string, error) {
+		mcp.Tool("touch", func(_ *mcp.Frame, in URIInput) (string, error) {
 			s.ResourceUpdated(in.URI)
 			return "touched", nil
 		}, mcp.Doc("Tells those who watch a resource that it has changed")),
-		mcp.Tool("grow", func(_ *mcp.Frame, in GreetIn) (_ string, err error) {
+		mcp.Tool("grow", func(_ *mcp.Frame, in GreetInput) (_ string, err error) {
 			for _, s := range all.replicas {
 				err = errors.Join(err, s.Add(
-					mcp.Tool(in.Name, func(*mcp.Frame, none) (string, error) { return "I am new", nil }, mcp.Doc("Is new")),
-					mcp.Prompt(in.Name, func(*mcp.Frame, none) (string, error) { return "I am new", nil }, mcp.Doc("Is new")),
+					mcp.Tool(in.Name, func(*mcp.Frame, noInput) (string, error) { return "I am new", nil }, mcp.Doc("Is new")),
+					mcp.Prompt(in.Name, func(*mcp.Frame, noInput) (string, error) { return "I am new", nil }, mcp.Doc("Is new")),
 					mcp.Bytes("e2e://new/"+in.Name, []byte("I am new"), mcp.Name(in.Name), mcp.MIME("text/plain")),
 				))
 			}
 			return "grown", err
 		}, mcp.Doc("Adds a tool, a prompt and a resource")),
-		mcp.Tool("shrink", func(_ *mcp.Frame, in GreetIn) (string, error) {
+		mcp.Tool("shrink", func(_ *mcp.Frame, in GreetInput) (string, error) {
 			n := 0
 			for _, s := range all.replicas {
 				n = s.Remove(mcp.KindTool, in.Name) + s.Remove(mcp.KindPrompt, in.Name) + s.Remove(mcp.KindResource, "e2e://new/"+in.Name)
@@ -41,13 +41,13 @@ func (all *shared) changing(s *mcp.Server) []mcp.Component {
 	}
 }
 
-// WordIn has the variable of e2e://words/{word}.
-type WordIn struct {
+// WordInput has the variable of e2e://words/{word}.
+type WordInput struct {
 	Word string `json:"word" validate:"required,max=20"`
 }
 
-// WordOut is what e2e://words/{word} holds.
-type WordOut struct {
+// WordOutput is what e2e://words/{word} holds.
+type WordOutput struct {
 	Word    string `json:"word"`
 	Shouted string `json:"shouted"`
 }
@@ -62,8 +62,8 @@ func (all *shared) resources() []mcp.Component {
 		mcp.Resource("e2e://reads", func(*mcp.Frame) (string, error) {
 			return fmt.Sprint(all.reads.Add(1)), nil
 		}, mcp.Name("reads"), mcp.Doc("Counts how often it is read; may be kept"), mcp.Cache(time.Hour)),
-		mcp.Template("e2e://words/{word}", func(_ *mcp.Frame, in WordIn) (WordOut, error) {
-			return WordOut{in.Word, strings.ToUpper(in.Word)}, nil
+		mcp.Template("e2e://words/{word}", func(_ *mcp.Frame, in WordInput) (WordOutput, error) {
+			return WordOutput{in.Word, strings.ToUpper(in.Word)}, nil
 		}, mcp.Name("words"), mcp.Doc("A word, and how it is shouted"), mcp.CompleteFrom("word", "alpha", "beta", "alphabet")),
 		mcp.Template("e2e://numbers/{n}", func(_ *mcp.Frame, in struct {
 			N int `json:"n"`
@@ -73,8 +73,8 @@ func (all *shared) resources() []mcp.Component {
 	}
 }
 
-// LetterIn has the arguments of the prompt letter.
-type LetterIn struct {
+// LetterInput has the arguments of the prompt letter.
+type LetterInput struct {
 	Country string `json:"country" jsonschema_description:"where it goes to"`
 	City    string `json:"city" jsonschema_description:"a city of that country"`
 	Tone    string `json:"tone,omitempty" validate:"omitempty,oneof=formal friendly funny"`
@@ -90,13 +90,13 @@ func cities(_ *mcp.Frame, q mcp.CompletionQuery) (mcp.Completion, error) {
 
 func prompts() []mcp.Component {
 	return []mcp.Component{
-		mcp.Prompt("plain", func(*mcp.Frame, none) (string, error) { return "Say something.", nil }, mcp.Doc("Takes no arguments")),
-		mcp.Prompt("letter", func(_ *mcp.Frame, in LetterIn) (*mcp.Messages, error) {
+		mcp.Prompt("plain", func(*mcp.Frame, noInput) (string, error) { return "Say something.", nil }, mcp.Doc("Takes no arguments")),
+		mcp.Prompt("letter", func(_ *mcp.Frame, in LetterInput) (*mcp.Messages, error) {
 			return mcp.NewMessages().
 				Userf("Write a %s letter to %s in %s.", in.Tone, in.City, in.Country).
 				Assistant("Gladly."), nil
 		}, mcp.Doc("Wants a letter"), mcp.Complete("city", cities)),
-		mcp.Prompt("describe", func(*mcp.Frame, none) (*mcp.Messages, error) {
+		mcp.Prompt("describe", func(*mcp.Frame, noInput) (*mcp.Messages, error) {
 			return mcp.NewMessages().Add(mcp.RoleUser, mcp.ImageContent{Data: picture(), MIMEType: "image/gif"}).User("Describe it."), nil
 		}, mcp.Doc("Shows an image")),
 	}
