@@ -17,6 +17,7 @@ import (
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/origin"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
@@ -360,7 +361,7 @@ func (conn *connection) carry(ctx context.Context, m *link.Message) error {
 	}
 	conn.trace(false, m.Body)
 	err := conn.link.Send(ctx, m)
-	if status, ok := errors.AsType[*link.StatusError](err); ok && status.Err != nil && json.Valid(status.Body) {
+	if status, ok := errors.AsType[*origin.StatusError](err); ok && status.Err != nil && json.Valid(status.Body) {
 		conn.trace(true, status.Body) // an error of the protocol that came as one of HTTP
 	}
 	return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/internal/origin"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -231,7 +232,7 @@ const fakeInitialize = `{"protocolVersion":"2025-06-18","capabilities":{"tools":
 // How servers refuse a modern request over HTTP, and what follows.
 func TestHTTPDetection(t *testing.T) {
 	status := func(code int, body string) func(*fakeLink, *link.Message) error {
-		return func(*fakeLink, *link.Message) error { return &link.StatusError{Code: code, Body: []byte(body)} }
+		return func(*fakeLink, *link.Message) error { return &origin.StatusError{Code: code, Body: []byte(body)} }
 	}
 	tests := []struct {
 		name       string
@@ -248,7 +249,7 @@ func TestHTTPDetection(t *testing.T) {
 		{name: "501", probe: status(501, ""), want: []string{"server/discover"}, err: "501"},
 		{name: "401", probe: status(401, ""), want: []string{"server/discover"}, err: "401"},
 		{name: "modern fault with status", probe: func(*fakeLink, *link.Message) error {
-			return &link.StatusError{Code: 400, Err: &protocol.Error{Code: protocol.CodeUnsupportedVersion, Message: "no"}}
+			return &origin.StatusError{Code: 400, Err: &protocol.Error{Code: protocol.CodeUnsupportedVersion, Message: "no"}}
 		}, want: []string{"server/discover"}, err: "Unsupported protocol version"},
 		{name: "405 to both", probe: status(405, ""), initialize: status(405, ""), stand: true,
 			want: []string{"server/discover", "initialize"}},
@@ -311,7 +312,7 @@ func TestHTTPDetection(t *testing.T) {
 }
 
 func TestStatusCode(t *testing.T) {
-	err := wrap("x", "", &link.StatusError{Code: http.StatusServiceUnavailable})
+	err := wrap("x", "", &origin.StatusError{Code: http.StatusServiceUnavailable})
 	if StatusCode(err) != 503 || !Retriable(err) || StatusCode(errors.New("x")) != 0 {
 		t.Errorf("StatusCode %d, Retriable %v", StatusCode(err), Retriable(err))
 	}

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client/internal/link"
-	"github.com/talaria-go/mcp/client/internal/origin"
 	"github.com/talaria-go/mcp/internal/attend"
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/origin"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -134,7 +134,7 @@ func Retriable(err error) bool {
 	if errors.Is(err, ErrUnauthorized) {
 		return false
 	}
-	if status, ok := errors.AsType[*link.StatusError](err); ok {
+	if status, ok := errors.AsType[*origin.StatusError](err); ok {
 		switch status.Code {
 		case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusBadGateway,
 			http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -148,7 +148,7 @@ func Retriable(err error) bool {
 // retryAfter returns how long the server wants to be left alone, from the
 // header Retry-After or the data of its error; 0 if it does not say.
 func retryAfter(err error) time.Duration {
-	if status, ok := errors.AsType[*link.StatusError](err); ok {
+	if status, ok := errors.AsType[*origin.StatusError](err); ok {
 		text := status.Header.Get("Retry-After")
 		if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
 			return time.Duration(seconds) * time.Second
@@ -171,7 +171,7 @@ func retryAfter(err error) time.Duration {
 // that refused the request for want of rights: 401 and 403, whose JSON-RPC error
 // is in err too if there was one. It is 0 for everything else.
 func StatusCode(err error) int {
-	var status *link.StatusError
+	var status *origin.StatusError
 	if errors.As(err, &status) {
 		return status.Code
 	}
@@ -259,7 +259,7 @@ func kindOf(method string, err error) error {
 	if _, ok := errors.AsType[*Error](err); ok {
 		return nil
 	}
-	if status, ok := errors.AsType[*link.StatusError](err); ok {
+	if status, ok := errors.AsType[*origin.StatusError](err); ok {
 		switch status.Code {
 		case http.StatusUnauthorized, http.StatusForbidden:
 			return ErrUnauthorized
@@ -412,7 +412,7 @@ func unconnected(op string, err error) *Error {
 // sent returns the error of sending a message. A failure of the network is
 // worth another attempt, and a byte stream that takes nothing any more is lost.
 func sent(conn *connection, err error) error {
-	var status *link.StatusError
+	var status *origin.StatusError
 	switch {
 	case err == nil, errors.As(err, &status), errors.Is(err, link.ErrSession):
 		return err

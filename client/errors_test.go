@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/internal/origin"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -31,12 +32,12 @@ func TestErrors(t *testing.T) {
 		{"bad params", &protocol.Error{Code: -32602, Message: "x"}, "resources/read", ErrInvalidParams, false, "op: Invalid params: x"},
 		{"bad params, found here", &Error{kind: ErrInvalidParams, Err: errors.New("a is missing")}, "tools/call", ErrInvalidParams, false, "op: invalid params: a is missing"},
 		{"busy", &protocol.Error{Code: 429, Message: "x"}, "tools/call", ErrBusy, true, "op: the server is busy: Too many requests: x"},
-		{"no token", &link.StatusError{Code: 401}, "", ErrUnauthorized, false, "op: not authorized: the server answered with HTTP status 401 Unauthorized (HTTPOptions.Header or HeaderFunc sends a token; package auth/oauth gets one)"},
+		{"no token", &origin.StatusError{Code: 401}, "", ErrUnauthorized, false, "op: not authorized: the server answered with HTTP status 401 Unauthorized (HTTPOptions.Header or HeaderFunc sends a token; package auth/oauth gets one)"},
 		{"too few rights", &protocol.Error{Code: 403, Message: "x"}, "tools/call", ErrUnauthorized, false, "op: not authorized: Insufficient scope: x"},
 		{"no result", invalid(errors.New("it is a number")), "tools/call", ErrInvalidResult, false, "op: invalid result: it is a number"},
 		{"session", link.ErrSession, "", ErrSessionExpired, true, "op: session expired: the server ended the session"},
-		{"unavailable", &link.StatusError{Code: 503}, "", ErrBusy, true, "op: the server is busy: the server answered with HTTP status 503 Service Unavailable"},
-		{"forbidden", &link.StatusError{Code: 403}, "", ErrUnauthorized, false, "op: not authorized: the server answered with HTTP status 403 Forbidden"},
+		{"unavailable", &origin.StatusError{Code: 503}, "", ErrBusy, true, "op: the server is busy: the server answered with HTTP status 503 Service Unavailable"},
+		{"forbidden", &origin.StatusError{Code: 403}, "", ErrUnauthorized, false, "op: not authorized: the server answered with HTTP status 403 Forbidden"},
 		{"lost", &Error{kind: ErrConnection, Err: io.EOF}, "", ErrConnection, true, "op: no connection: EOF"},
 		{"closed", &Error{kind: ErrClosed, Err: errClientClosed}, "", ErrClosed, false, "op: closed: by Client.Close"},
 		{"network", sent(&connection{sync: true}, fmt.Errorf("post: %w", &net.OpError{Op: "dial", Err: errors.New("refused")})), "", ErrConnection, true,

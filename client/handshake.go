@@ -13,6 +13,7 @@ import (
 	"github.com/talaria-go/mcp/internal/attend"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/origin"
 	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
@@ -147,7 +148,7 @@ func (h handshake) openAs(ctx context.Context, known serverKind, failures int) (
 // judged returns err as a *passingError if it may pass. conn is nil if there is
 // none.
 func judged(conn *connection, err error, failures int) error {
-	status, isStatus := errors.AsType[*link.StatusError](err)
+	status, isStatus := errors.AsType[*origin.StatusError](err)
 	fault, isFault := refusal(err)
 	passing, dialled := false, true
 	if op, ok := errors.AsType[*net.OpError](err); ok {
@@ -304,7 +305,7 @@ func (h handshake) silent(ctx context.Context, conn *connection, old protocol.Re
 // standIn connects over the stand-in of t, after initialize failed with err. It
 // returns err if there is no stand-in or the error does not call for one.
 func (h handshake) standIn(ctx context.Context, t link.Transport, err error) (*connection, error) {
-	var status *link.StatusError
+	var status *origin.StatusError
 	var fault *protocol.Error
 	stand, ok := t.(link.Fallback)
 	if !ok || !errors.As(err, &status) || errors.As(err, &fault) && modernFault(fault.Code) {
@@ -344,7 +345,7 @@ func (h handshake) dial(ctx context.Context, t link.Transport) (*connection, err
 	if err != nil {
 		close(ready)
 		_, unusable := t.(broken)
-		_, answered := errors.AsType[*link.StatusError](err)
+		_, answered := errors.AsType[*origin.StatusError](err)
 		switch {
 		case slow:
 			err = &Error{kind: ErrTimeout, Err: fmt.Errorf("the connection was not open after %v: %w", h.client.opts.Timeout, err)}
@@ -507,7 +508,7 @@ func (h handshake) discover(ctx context.Context, conn *connection, timeout time.
 // that of a proxy, which is not sure.
 func saysLegacy(err error) (legacy, sure bool) {
 	fault, isFault := refusal(err)
-	status, isStatus := errors.AsType[*link.StatusError](err)
+	status, isStatus := errors.AsType[*origin.StatusError](err)
 	switch {
 	case unauthorized(err), isFault && modernFault(fault.Code):
 		return false, false

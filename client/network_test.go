@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/internal/origin"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -31,7 +32,7 @@ func TestOfNetwork(t *testing.T) {
 		{"too late", context.DeadlineExceeded, false},
 		{"given up", context.Canceled, false},
 		{"the header function", errors.New("the header function failed: no token"), false},
-		{"status", &link.StatusError{Code: 502}, false},
+		{"status", &origin.StatusError{Code: 502}, false},
 	}
 	for _, tt := range tests {
 		if got := ofNetwork(tt.err); got != tt.want {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/internal/origin"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -105,7 +105,7 @@ func TestRetryAfterHeader(t *testing.T) {
 			"soon": 0,
 			time.Now().Add(time.Minute).UTC().Format(http.TimeFormat): time.Minute,
 		} {
-			err := wrap("call", "", &link.StatusError{Code: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {value}}})
+			err := wrap("call", "", &origin.StatusError{Code: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {value}}})
 			if got := retryAfter(err); got != want {
 				t.Errorf("%q: %v, want %v", value, got, want)
 			}

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client/internal/link"
-	"github.com/talaria-go/mcp/client/internal/origin"
 	"github.com/talaria-go/mcp/client/internal/sse"
 	"github.com/talaria-go/mcp/internal/attend"
+	"github.com/talaria-go/mcp/internal/origin"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"

@@ -14,7 +14,7 @@ import (
 
 	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/client/internal/linktest"
-	"github.com/talaria-go/mcp/client/internal/origin"
+	"github.com/talaria-go/mcp/internal/origin"
 	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
@@ -190,7 +190,7 @@ func TestPostStatusError(t *testing.T) {
 	})
 	_, l := open(t, s.URL, origin.Options{}, false)
 	err := l.Send(t.Context(), call(protocol.V20260728))
-	status, ok := errors.AsType[*link.StatusError](err)
+	status, ok := errors.AsType[*origin.StatusError](err)
 	if !ok || status.Code != http.StatusBadRequest || status.Header.Get("Retry-After") != "7" || !strings.Contains(string(status.Body), "supported") {
 		t.Fatalf("%#v", err)
 	}
@@ -367,7 +367,7 @@ func TestPostForbidden(t *testing.T) {
 		})
 		to, l := open(t, s.URL, origin.Options{}, false)
 		err := l.Send(t.Context(), call(protocol.V20260728))
-		status, ok := errors.AsType[*link.StatusError](err)
+		status, ok := errors.AsType[*origin.StatusError](err)
 		fault, known := errors.AsType[*protocol.Error](err)
 		if !ok || status.Code != code || !status.Answers || !known || fault.Code != 4711 || len(to.Texts()) != 0 {
 			t.Errorf("%d: %#v, received %q", code, err, to.Texts())

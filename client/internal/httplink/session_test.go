@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp/client/internal/link"
-	"github.com/talaria-go/mcp/client/internal/origin"
+	"github.com/talaria-go/mcp/internal/origin"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -48,7 +48,7 @@ func TestSessionNone(t *testing.T) {
 	})
 	to, l := open(t, s.URL, origin.Options{}, true)
 	err := l.Send(t.Context(), call(protocol.V20251125))
-	if status, ok := errors.AsType[*link.StatusError](err); !ok || status.Code != http.StatusNotFound || errors.Is(err, link.ErrSession) {
+	if status, ok := errors.AsType[*origin.StatusError](err); !ok || status.Code != http.StatusNotFound || errors.Is(err, link.ErrSession) {
 		t.Errorf("%v", err)
 	}
 	if err := l.Send(t.Context(), call(protocol.V20260728)); err != nil || len(to.Texts()) != 1 {

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client/internal/link"
-	"github.com/talaria-go/mcp/client/internal/origin"
 	"github.com/talaria-go/mcp/client/internal/sse"
 	"github.com/talaria-go/mcp/internal/attend"
+	"github.com/talaria-go/mcp/internal/origin"
 	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
@@ -126,7 +126,7 @@ func (s *stream) get(ctx context.Context) (res *http.Response, lasting bool, err
 	}
 	res, err = s.l.t.server.Do(ctx, &origin.Request{Method: http.MethodGet, Header: header})
 	if err != nil {
-		_, refused := errors.AsType[*link.StatusError](err) // a redirect
+		_, refused := errors.AsType[*origin.StatusError](err) // a redirect
 		return nil, refused || errors.Is(err, attend.ErrUnauthorized), err
 	}
 	session := header[sessionHeader]

@@ -25,9 +25,9 @@ import (
 	"sync"
 
 	"github.com/talaria-go/mcp/client/internal/link"
-	"github.com/talaria-go/mcp/client/internal/origin"
 	"github.com/talaria-go/mcp/client/internal/sse"
 	"github.com/talaria-go/mcp/client/internal/sselink"
+	"github.com/talaria-go/mcp/internal/origin"
 )
 
 // Transport opens links to one MCP endpoint. Readers and buffers are shared by

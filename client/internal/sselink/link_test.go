@@ -13,8 +13,8 @@ import (
 
 	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/client/internal/linktest"
-	"github.com/talaria-go/mcp/client/internal/origin"
 	"github.com/talaria-go/mcp/client/internal/sselink"
+	"github.com/talaria-go/mcp/internal/origin"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )

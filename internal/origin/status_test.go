@@ -1,4 +1,4 @@
-package link
+package origin
 
 import (
 	"net/http"

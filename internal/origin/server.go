@@ -4,7 +4,8 @@
 // and body, up to maxRedirects.
 //
 // It also has what the HTTP links share: reading refusals (answer.go), and
-// [Shown], the form in which URLs are named in errors and logs.
+// [Shown], the form in which URLs are named in errors and logs. Package openapi
+// calls HTTP APIs with it; see [Options.API].
 //
 // A [Server] is safe for concurrent use. Code of the user in it, a
 // http.RoundTripper, a cookie jar or a header function, runs in the guard.
@@ -38,6 +39,10 @@ type Options struct {
 	Header     http.Header                                // of every request
 	HeaderFunc func(context.Context, *http.Request) error // changes the headers of a request
 	MaxMessage int                                        // bytes; 0 means facts.MaxMessage
+	// API is set for HTTP APIs that handlers of a server call. Only redirects of GET and
+	// HEAD are followed; any other is the response. Code of the user runs on the
+	// goroutine of the handler, which is in the guard.
+	API bool
 }
 
 // Server is the server that requests go to. It is safe for concurrent use and
@@ -47,7 +52,8 @@ type Server struct {
 	header     http.Header
 	headerFunc func(context.Context, *http.Request) error
 	client     http.Client
-	foreign    bool // client and headerFunc have code of the user's
+	foreign    bool // client and headerFunc have code of the user's, for the guard
+	api        bool
 	maxMessage int
 }
 
@@ -68,7 +74,7 @@ func New(address string, opts Options) (*Server, error) {
 		return nil, fmt.Errorf("%q is not the address of an HTTP server: it must begin with http:// or https:// and a host", Shown(u))
 	}
 	u.Fragment, u.RawFragment = "", ""
-	s := &Server{url: u, header: opts.Header.Clone(), headerFunc: opts.HeaderFunc, maxMessage: opts.MaxMessage}
+	s := &Server{url: u, header: opts.Header.Clone(), headerFunc: opts.HeaderFunc, maxMessage: opts.MaxMessage, api: opts.API}
 	if s.header == nil {
 		s.header = http.Header{}
 	}
@@ -90,7 +96,7 @@ func New(address string, opts Options) (*Server, error) {
 		s.client.Transport = newTransport()
 	}
 	_, ours := s.client.Transport.(*http.Transport)
-	s.foreign = !ours || s.headerFunc != nil || s.client.Jar != nil || s.client.CheckRedirect != nil
+	s.foreign = !s.api && (!ours || s.headerFunc != nil || s.client.Jar != nil || s.client.CheckRedirect != nil)
 	return s, nil
 }
 
@@ -180,6 +186,9 @@ type Request struct {
 	URL    *url.URL    // nil means the server's; Resolve makes others
 	Header http.Header // all of them; Do does not change it
 	Body   []byte      // nil for none
+	// Prepare changes headers and query of each attempt, last; nil for none. It is for
+	// servers with Options.API.
+	Prepare func(*http.Request) error
 }
 
 // body is the body of a request. It has a length, so that net/http need not
@@ -213,7 +222,7 @@ func (s *Server) make(ctx context.Context, r *Request) (*http.Request, error) {
 		req.Body, _ = fresh()
 		req.GetBody, req.ContentLength = fresh, int64(len(text)) // lets net/http try again on another connection
 	}
-	if s.headerFunc == nil && s.client.Jar == nil {
+	if s.headerFunc == nil && s.client.Jar == nil && r.Prepare == nil {
 		return req, nil
 	}
 	req.Header = maps.Clone(r.Header)
@@ -225,15 +234,20 @@ func (s *Server) make(ctx context.Context, r *Request) (*http.Request, error) {
 			req.AddCookie(cookie)
 		}
 	}
+	kept := *u
+	req.URL = &kept
 	if s.headerFunc != nil {
-		kept := *u
-		req.URL = &kept
 		if err := s.headerFunc(ctx, req); err != nil {
 			return nil, fmt.Errorf("the header function failed: %w", err)
 		}
-		if !same(u, req.URL) {
-			return nil, fmt.Errorf("the header function changed the address to %s, which is another origin", Shown(req.URL))
+	}
+	if r.Prepare != nil {
+		if err := r.Prepare(req); err != nil {
+			return nil, err
 		}
+	}
+	if req.URL == nil || !same(u, req.URL) {
+		return nil, fmt.Errorf("the header function changed the address to %s, which is another origin", Shown(req.URL))
 	}
 	return req, nil
 }
@@ -302,6 +316,9 @@ func (s *Server) do(ctx context.Context, r *Request) (*http.Response, error) {
 		if res.StatusCode/100 != 3 || res.StatusCode == http.StatusNotModified || location == "" {
 			return decoded(res)
 		}
+		if s.api && !s.leads(req, location, len(via)) {
+			return decoded(res)
+		}
 		next, err := s.follow(ctx, r, req, res, location, append(via, req))
 		switch {
 		case errors.Is(err, http.ErrUseLastResponse):
@@ -314,6 +331,12 @@ func (s *Server) do(ctx context.Context, r *Request) (*http.Response, error) {
 		Discard(res.Body)
 		via, req = append(via, req), next
 	}
+}
+
+// leads reports whether a redirect of an API is followed.
+func (s *Server) leads(req *http.Request, location string, followed int) bool {
+	target, err := req.URL.Parse(location)
+	return err == nil && same(s.url, target) && followed < maxRedirects && (req.Method == http.MethodGet || req.Method == http.MethodHead)
 }
 
 // decoded returns a response, or an error if its body has an encoding: package net/http

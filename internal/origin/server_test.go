@@ -7,11 +7,11 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/talaria-go/mcp/client/internal/link"
-	"github.com/talaria-go/mcp/client/internal/origin"
+	"github.com/talaria-go/mcp/internal/origin"
 )
 
 func post(t *testing.T, url string, opts origin.Options) (*http.Response, error) {
@@ -93,7 +93,7 @@ func TestRedirect(t *testing.T) {
 		"/bad": "an address that is not valid", "/loop": "more than 3 times",
 	} {
 		_, err := post(t, own.URL+path, opts)
-		if _, ok := errors.AsType[*link.StatusError](err); !ok || !strings.Contains(err.Error(), want) {
+		if _, ok := errors.AsType[*origin.StatusError](err); !ok || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
 	}
@@ -217,5 +217,72 @@ func TestContentEncoding(t *testing.T) {
 			t.Errorf("%s with status %d: %v", encoding, status, err)
 		}
 		web.Close()
+	}
+}
+
+// An API's redirects are followed for GET and HEAD within the origin, and prepared again.
+func TestAPI(t *testing.T) {
+	var seen []string
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("another origin got %s with %v", r.Method, r.Header)
+	}))
+	defer other.Close()
+	own := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen = append(seen, r.Method+" "+r.URL.RequestURI()+" "+r.Header.Get("X-Attempt"))
+		switch r.URL.Path {
+		case "/end":
+		case "/other":
+			http.Redirect(w, r, other.URL+"/steal", http.StatusFound)
+		case "/loop":
+			http.Redirect(w, r, "/loop", http.StatusFound)
+		default:
+			http.Redirect(w, r, "/end", http.StatusFound)
+		}
+	}))
+	defer own.Close()
+	s, err := origin.New(own.URL, origin.Options{API: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		method, path string
+		status       int
+		want         string
+	}{
+		{"GET", "/start", 200, "GET /start?key=k 1, GET /end?key=k 2"},
+		{"HEAD", "/start", 200, "HEAD /start?key=k 1, HEAD /end?key=k 2"},
+		{"POST", "/start", 302, "POST /start?key=k 1"},
+		{"DELETE", "/start", 302, "DELETE /start?key=k 1"},
+		{"GET", "/other", 302, "GET /other?key=k 1"},
+		{"GET", "/loop", 302, "GET /loop?key=k 1, GET /loop?key=k 2, GET /loop?key=k 3, GET /loop?key=k 4"},
+	} {
+		seen = nil
+		u, err := s.Resolve(tt.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		attempts := 0
+		res, err := s.Do(t.Context(), &origin.Request{Method: tt.method, URL: u, Header: http.Header{}, Prepare: func(r *http.Request) error {
+			attempts++
+			r.URL.RawQuery = "key=k"
+			r.Header.Set("X-Attempt", strconv.Itoa(attempts))
+			return nil
+		}})
+		if err != nil {
+			t.Errorf("%s %s: %v", tt.method, tt.path, err)
+			continue
+		}
+		origin.Discard(res.Body)
+		if got := strings.Join(seen, ", "); res.StatusCode != tt.status || got != tt.want {
+			t.Errorf("%s %s: %d, %s; want %d, %s", tt.method, tt.path, res.StatusCode, got, tt.status, tt.want)
+		}
+	}
+	for name, prepare := range map[string]func(*http.Request) error{
+		"another origin": func(r *http.Request) error { r.URL.Host = "example.com"; return nil },
+		"no":             func(*http.Request) error { return errors.New("no") },
+	} {
+		if _, err := s.Do(t.Context(), &origin.Request{Method: "GET", Header: http.Header{}, Prepare: prepare}); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

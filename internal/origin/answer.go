@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -43,12 +42,12 @@ func MediaType(res *http.Response) string {
 // is set if the body is a JSON-RPC error without an id; an error with one is
 // left to the caller, who knows the request. Of the body it reads up to
 // maxRefusal, for up to lastBytes.
-func Status(res *http.Response) *link.StatusError {
+func Status(res *http.Response) *StatusError {
 	timer := time.AfterFunc(lastBytes, func() { _ = res.Body.Close() })
 	body, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal))
 	timer.Stop()
 	Discard(res.Body)
-	status := &link.StatusError{Code: res.StatusCode, Header: res.Header, Body: body}
+	status := &StatusError{Code: res.StatusCode, Header: res.Header, Body: body}
 	var m protocol.Message
 	if wire.Scan(body, &m); m.Error != nil && m.ID.IsZero() {
 		if fault, err := ParseFault(m.Error); err == nil {
