@@ -112,6 +112,7 @@ var importGraph = map[string][]string{
 	"middleware":                       {"internal/wire", "internal/call", "frame", "", "internal/opaque", "internal/post", "internal/safely", "internal/seal", "internal/visible", "protocol", "scale"},
 	"mcptest":                          {"internal/hostrules", "internal/safely", "internal/recording", "internal/toollock", "internal/wire", "", "internal/jsonx", "client", "protocol", "transport"},
 	"cmd/example":                      {"", "app", "auth", "auth/authtest", "schema", "schema/civil", "transport/websocket"},
+	"examples/bills":                   {""},
 	"examples/audit":                   {"", "protocol"},
 	"examples/notes":                   {""},
 	"examples/service":                 {""},

@@ -30,7 +30,7 @@ import (
 
 const kib, mib = 1 << 10, 1 << 20
 
-// TestKept holds the table of docs/limits.md, "What a peer can make us keep",
+// TestKept holds the table of docs/limits.md, "Server memory",
 // to what is so: its totals are those of the defaults, and each way of filling
 // what they are for, with the input that costs the most, takes no more of the
 // heap than the limit that was set, and one of them half of it at least.
@@ -105,7 +105,7 @@ func keptTotals(t *testing.T) map[string]int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, part, _ := strings.Cut(string(text), "## What a peer can make us keep\n")
+	_, part, _ := strings.Cut(string(text), "## Server memory\n")
 	part, _, _ = strings.Cut(part, "\n## ")
 	totals := map[string]int{}
 	for line := range strings.Lines(part) {

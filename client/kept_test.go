@@ -21,10 +21,9 @@ import (
 	"github.com/talaria-go/mcp/transport"
 )
 
-// TestKept holds the table of docs/limits.md, "What a server can make a client
-// keep", to what is so: each way of filling a row, with the input that costs the
-// most, takes no more of the heap than the table says, and one of them a third of
-// it at least.
+// TestKept compares the table of docs/limits.md, "Client memory", with the heap:
+// each way of filling a row, with the most expensive input, takes at most the heap
+// that the table has, and one of them at least a third of it.
 func TestKept(t *testing.T) {
 	if !testproc.Isolated(t) {
 		return
@@ -33,10 +32,10 @@ func TestKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, part, _ := strings.Cut(string(text), "## What a server can make a client keep\n")
+	_, part, _ := strings.Cut(string(text), "## Client memory\n")
 	part, _, _ = strings.Cut(part, "\n## ")
 	for what, fills := range map[string]map[string]func(t *testing.T) any{
-		"the tools that it listed": {
+		"listed tools": {
 			"short":        keepTools(`{"name":"%d"}`),
 			"schemas":      keepTools(`{"name":"%d","inputSchema":` + jsonList(1000, `{"type":"object"}`) + `}`),
 			"icons":        keepTools(`{"name":"%d","icons":` + jsonList(10000, `{}`) + `}`),
@@ -47,7 +46,7 @@ func TestKept(t *testing.T) {
 			"mirrored":     keepTools(`{"name":"%d","inputSchema":{"properties":{` + mirrored(1000) + `}}}`),
 			"again, other": keepTools(`{"name":"x","inputSchema":{"type":"object","title":"%d"}}`),
 		},
-		"their schemas, compiled": {
+		"compiled schemas of tools": {
 			"true":  keepSchemas(`{"anyOf":` + jsonList(2000, "true") + `}`),
 			"empty": keepSchemas(`{"anyOf":` + jsonList(2000, "{}") + `}`),
 		},

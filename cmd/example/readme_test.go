@@ -1,8 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp/internal/test/testdep"
+	"github.com/talaria-go/mcp/internal/test/testexec"
 )
 
 // readmeBlock returns the first block of a language in the README.
@@ -27,13 +28,17 @@ func readmeBlock(t *testing.T, language string) string {
 	return code
 }
 
-// The program in the README must build and pass go vet, and say to a model
-// what the README shows.
+// The program in the README is examples/bills, and says to a model what the README
+// shows.
 func TestReadme(t *testing.T) {
 	tool := testdep.LookPath(t, "go")
-	dir := t.TempDir()
+	code := readmeBlock(t, "go")
+	if text, err := os.ReadFile("../../examples/bills/main.go"); err != nil || string(text) != code {
+		t.Errorf("the program of the README is not that of examples/bills: %v", err)
+	}
+	dir, address := t.TempDir(), testexec.FreeAddr(t)
 	source, program := filepath.Join(dir, "main.go"), filepath.Join(dir, "bills.exe")
-	if err := os.WriteFile(source, []byte(readmeBlock(t, "go")), 0o600); err != nil {
+	if err := os.WriteFile(source, []byte(strings.Replace(code, "127.0.0.1:8080", address, 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"vet", source}, {"build", "-o", program, source}} {
@@ -41,25 +46,33 @@ func TestReadme(t *testing.T) {
 			t.Fatalf("go %s: %v\n%s", args[0], err, out)
 		}
 	}
-	cmd := exec.CommandContext(t.Context(), program, "-stdio")
-	cmd.Stdin = strings.NewReader(strings.Join([]string{
-		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`,
-		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"split_bill","arguments":{"total":"a lot","peple":3,"tip":60}}}`,
-		`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"split_bill","arguments":{"total":100,"people":4}}}`,
-	}, "\n"))
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	answers := map[string]result{}
-	for line := range bytes.Lines(out) {
-		var m message
-		if err := json.Unmarshal(line, &m); err != nil {
-			t.Fatalf("%v in %q", err, line)
+	testexec.Start(t, program, address)
+	call := func(arguments string) (r result) {
+		t.Helper()
+		body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"split_bill","arguments":` + arguments + `,"_meta":{` +
+			`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+address+"/mcp", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
 		}
-		answers[string(m.ID)] = m.Result
+		for name, value := range map[string]string{
+			"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+			"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "split_bill",
+		} {
+			request.Header.Set(name, value)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		var m message
+		if err := json.NewDecoder(response.Body).Decode(&m); err != nil {
+			t.Fatal(err)
+		}
+		return m.Result
 	}
-	bad, good := answers["2"], answers["3"]
+	bad, good := call(`{"total":"a lot","peple":3,"tip":60}`), call(`{"total":100,"people":4}`)
 	if want := readmeBlock(t, "text"); !bad.IsError || bad.Content[0].Text+"\n" != want {
 		t.Errorf("the README shows\n%sbut it is\n%+v", want, bad)
 	}

@@ -20,7 +20,7 @@ var Rules = []Rule{
 	},
 	{
 		ID: "name-long", Severity: Refused, Warns: true, Fails: true,
-		What:   "a name of more than 64 characters, alone or as `mcp__SERVER__TOOL`",
+		What:   "a name of more than 64 characters, by itself or as `mcp__SERVER__TOOL`",
 		Who:    "Claude's API and OpenAI refuse the request; Cursor leaves the tool out above 60 with the server's name; Gemini CLI and Codex cut or hash it",
 		Source: "#2485, #19882, composio#2788, generateValidName of Gemini CLI",
 		Date:   "2026-11", Fix: "shorten it",
