@@ -44,7 +44,7 @@ var direct = map[string]map[string]int{
 // Text of a peer, or of another program, is decoded by jsonx.Unmarshal alone, which reads
 // every form that they write. A file that uses encoding/json itself says why it may.
 func TestForeignTextIsDecodedInOnePlace(t *testing.T) {
-	root := filepath.Join("..", "..")
+	root := filepath.Join("..", "..", "..")
 	found := map[string]int{}
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
