@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/talaria-go/mcp/internal/test/harness"
 )
 
 // TestAPI compares the exported surface with testdata/api.txt, so that no
@@ -29,7 +31,7 @@ func TestAPI(t *testing.T) {
 		writeAPI(t, &out, dir)
 	}
 	const golden = "testdata/api.txt"
-	if *update {
+	if *harness.Update {
 		if err := os.WriteFile(golden, out.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +41,7 @@ func TestAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := firstDifference(string(want), out.String()); diff != "" {
+	if diff := harness.FirstDifference(string(want), out.String()); diff != "" {
 		t.Errorf("the exported surface changed; if that is meant, run go test -run TestAPI -update\n%s", diff)
 	}
 }

@@ -126,6 +126,7 @@ var importGraph = map[string][]string{
 	"internal/test/zoo":                {"schema", "schema/civil"},
 	"internal/test/interop":            {"", "frame", "protocol"},
 	"scale/redis/cmd/replica":          {"internal/test/testcmd", "internal/test/everything", "internal/test/interop", "", "scale/redis"},
+	"internal/test/harness":            {"", "client", "frame", "internal/facts", "internal/principal", "internal/streamable", "internal/test/spectest", "internal/test/testcmd", "internal/test/testdep", "internal/wire", "mcptest", "protocol", "scale", "schema", "schema/civil", "transport", "transport/websocket"},
 	"internal/test/testproc":           {"internal/test/testdep"},
 	"internal/test/testdep":            {"protocol"},
 	"internal/test/testexec":           {},
@@ -175,15 +176,15 @@ var importGraph = map[string][]string{
 
 // thirdParty says which packages may import which modules of others.
 var thirdParty = map[string][]string{
-	"github.com/invopop/jsonschema":         {"schema", "schema/internal/rules", "schema/internal/schemadoc", "internal/ask"},
+	"github.com/invopop/jsonschema":         {"schema", "schema/internal/rules", "schema/internal/schemadoc", "internal/ask", "internal/test/harness"},
 	"github.com/go-playground/validator":    {"schema", "schema/internal/rules"},
 	"github.com/santhosh-tekuri/jsonschema": {"internal/test/spectest"},
 	"github.com/coder/websocket":            {"transport/websocket"},
 	"golang.org/x/time":                     {"middleware"},
-	"github.com/rs/zerolog":                 {"", "internal/conn", "slogwriter", "client", "client/internal/callback", "middleware", "cmd/example", "cmd/talaria", "cmd/talaria/internal/proxy", "scale/redis", "scale/redis/cmd/replica", "scale/redis/example"},
+	"github.com/rs/zerolog":                 {"", "internal/conn", "slogwriter", "client", "client/internal/callback", "middleware", "cmd/example", "cmd/talaria", "cmd/talaria/internal/proxy", "scale/redis", "scale/redis/cmd/replica", "scale/redis/example", "internal/test/harness"},
 	"github.com/redis/rueidis":              {"scale/redis"},
 	"go.opentelemetry.io/otel":              {"telemetry", "telemetry/example"},
-	"github.com/go-chi/chi":                 {"internal/test/programs/notes", "cmd/example"},
+	"github.com/go-chi/chi":                 {"internal/test/programs/notes", "cmd/example", "internal/test/harness"},
 	"golang.org/x/text":                     {"schema/internal/wording", "skill"},
 	"github.com/go-jose/go-jose":            {"auth", "auth/authtest", "auth/oauth"},
 	"golang.org/x/oauth2":                   {"auth/oauth"},

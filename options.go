@@ -250,8 +250,6 @@ type HTTPOptions struct {
 	// because it keeps much memory for each; but its Server.Close does not reach
 	// them then, nor do writers that only count or log: Server.Shutdown does.
 	NoTakeover bool
-
-	retry time.Duration // after which clients of a stream that ended come back; 0 means 1 s
 }
 
 // Discovery is what a server says of itself to one client.
@@ -346,7 +344,7 @@ func (o *Options) streamable() streamable.Options {
 		MaxBody: int64(o.Limits.Message), MaxBatch: o.Limits.Batch,
 		ReadTimeout: o.Timeouts.Read, WriteTimeout: o.Timeouts.Write, KeepAlive: o.Timeouts.KeepAlive,
 		AllowedHosts: o.AllowedHosts, AllowedOrigins: o.AllowedOrigins,
-		SSE: o.HTTP.SSE, SSEEndpoint: o.HTTP.SSEEndpoint, Polling: o.HTTP.Polling, NoTakeover: o.HTTP.NoTakeover, Retry: o.HTTP.retry,
+		SSE: o.HTTP.SSE, SSEEndpoint: o.HTTP.SSEEndpoint, Polling: o.HTTP.Polling, NoTakeover: o.HTTP.NoTakeover,
 	}
 }
 

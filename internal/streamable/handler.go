@@ -129,6 +129,13 @@ func New(backend Backend, opts Options) *Handler {
 	return h
 }
 
+// With returns another endpoint of the same backend, with changed options, for tests.
+func (h *Handler) With(change func(*Options)) *Handler {
+	opts := h.opts
+	change(&opts)
+	return New(h.backend, opts)
+}
+
 // KeepAlive returns the time between signs of life on a quiet stream; 0 means
 // that there are none.
 func (h *Handler) KeepAlive() time.Duration { return h.opts.KeepAlive }

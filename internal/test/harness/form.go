@@ -1,0 +1,5 @@
+package harness
+
+type AmountForm struct {
+	Amount int `json:"amount"`
+}

@@ -1,0 +1,6 @@
+package harness
+
+type resourcePage struct {
+	Uris []string
+	Next string
+}
