@@ -138,7 +138,7 @@ func TestPoolHealth(t *testing.T) {
 			}
 		})
 		p := newPool(t, b, pool.Options{Size: 2, HealthCheck: 10 * time.Second, HealthTimeout: time.Second})
-		time.Sleep(time.Minute)
+		time.Sleep(55 * time.Second) // between two checks
 		if stats := p.Stats(); stats.Ready != 2 || stats.Connections[0].Opened+stats.Connections[1].Opened != 2 {
 			t.Errorf("healthy connections were replaced: %+v", stats)
 		}
