@@ -255,7 +255,7 @@ func (t *tool) noteHosts(c *compiler, definition protocol.Tool, plan *schema.Pla
 	}
 	definition.InputSchema = def.narrow
 	if plan != nil && !def.authored && !bytes.Contains(def.narrow, []byte(`"$ref"`)) {
-		definition.InputSchema = noArgumentsSchema // else all of it is taken, but for what is noted
+		definition.InputSchema = hostrules.NoArguments // else all of it is taken, but for what is noted
 	}
 	noted := func(f hostrules.Finding) bool {
 		if plan == nil || f.Rule.ID != "member" && f.Rule.ID != "type-none" {
@@ -270,9 +270,6 @@ func (t *tool) noteHosts(c *compiler, definition protocol.Tool, plan *schema.Pla
 		c.hosts = append(c.hosts, f)
 	}
 }
-
-// noArgumentsSchema is the schema of a tool without arguments.
-var noArgumentsSchema = json.RawMessage(`{"type":"object","properties":{}}`)
 
 // failed turns the error of a call into its result: errors are for the model
 // to read, unless they are protocol errors.

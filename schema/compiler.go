@@ -59,6 +59,8 @@ type compiler struct {
 	// top is the shape of the root, or nil if the root is no struct. It is set
 	// by finish; until then rules that name a path from the top have to wait.
 	top *shape
+	// one is room for what a check writes.
+	one jsonschema.Schema
 	// later holds functions that run once every type is compiled. They may
 	// append to it.
 	later []func()

@@ -301,7 +301,8 @@ func (e *emitter) object(sh *shape) *jsonschema.Schema {
 func (e *emitter) members(sh *shape) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "object"}
 	if !sh.open {
-		s.AdditionalProperties = schemadoc.Clone(jsonschema.FalseSchema)
+		none := *jsonschema.FalseSchema
+		s.AdditionalProperties = &none
 	}
 	if len(sh.fields) > 0 || sh.skip != "" {
 		s.Properties = jsonschema.NewProperties()

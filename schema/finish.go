@@ -3,7 +3,6 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/invopop/jsonschema"
 
@@ -38,7 +37,7 @@ func finish(c *compiler, p *Plan) {
 	for _, f := range e.fails {
 		c.report("", f, "make it work on the schema of its type")
 	}
-	p.text = schemadoc.Append(nil, p.schema)
+	p.text = schemadoc.Append(make([]byte, 0, 1024), p.schema)
 	if !c.opts.Output && p.schema.Type != "object" {
 		c.report("", "the schema of arguments must have type object", "")
 	}
@@ -93,9 +92,9 @@ func seal(c *compiler, n *node, seen map[any]bool) (constrained bool) {
 			if k.Emit == nil {
 				continue
 			}
-			s := &jsonschema.Schema{}
-			k.Emit(s)
-			n.plain = n.plain && s.Enum == nil && s.Const == nil && s.Format == ""
+			c.one = jsonschema.Schema{}
+			k.Emit(&c.one)
+			n.plain = n.plain && c.one.Enum == nil && c.one.Const == nil && c.one.Format == ""
 		}
 		n.notEmpty = n.notEmpty && !n.plain
 	}
@@ -200,15 +199,17 @@ func listFields(n *node, s *jsonschema.Schema) []Field {
 // plainJSON returns a JSON string, boolean or number as a Go value, and any
 // other JSON unchanged.
 func plainJSON(raw json.RawMessage) any {
-	d := json.NewDecoder(strings.NewReader(string(raw)))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
+	switch raw[0] {
+	case '{', '[', 'n':
 		return raw
+	case '"':
+		var text string
+		if json.Unmarshal(raw, &text) != nil {
+			return raw
+		}
+		return text
+	case 't', 'f':
+		return raw[0] == 't'
 	}
-	switch v.(type) {
-	case string, bool, json.Number:
-		return v
-	}
-	return raw
+	return json.Number(raw)
 }

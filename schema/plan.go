@@ -174,7 +174,7 @@ func (p *Plan) Internal(call.Private) facts.Plan {
 	if !p.opts.Output {
 		e := newEmitter(p.opts)
 		e.narrow, e.said = true, map[*jsonschema.Schema][]string{}
-		known.Narrow = schemadoc.Append(nil, e.root(p.root))
+		known.Narrow = schemadoc.Append(make([]byte, 0, len(p.text)+512), e.root(p.root))
 		known.Authored = e.authored
 	}
 	return known

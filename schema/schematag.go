@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math/big"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,12 +81,24 @@ var refusedKeywords = map[string]string{
 	"additionalProperties": "put it on a blank field of the struct: _ struct{} `jsonschema:\"additionalProperties=true\"`",
 }
 
-// schemaKeys are the keys of struct tags that this package reads for keywords, and
-// otherKeys finds those that look like one of them.
-var (
-	schemaKeys = []string{"jsonschema", "jsonschema_description", "jsonschema_extras"}
-	otherKeys  = regexp.MustCompile(`(?:^| )(jsonschema\w*):"`)
-)
+// schemaKeys are the keys of struct tags that this package reads for keywords.
+var schemaKeys = []string{"jsonschema", "jsonschema_description", "jsonschema_extras"}
+
+// otherKeys returns the keys of a struct tag that look like one of schemaKeys.
+func otherKeys(tag string) (keys []string) {
+	for start := 0; ; {
+		next := strings.Index(tag[start:], schemaKeys[0])
+		if next < 0 {
+			return keys
+		}
+		at := start + next
+		start = at + len(schemaKeys[0])
+		key, _, ok := strings.Cut(tag[at:], `:"`)
+		if ok && (at == 0 || tag[at-1] == ' ') && typeWord(key) == key && !slices.Contains(schemaKeys, key) {
+			keys = append(keys, key)
+		}
+	}
+}
 
 // readSchemaTag parses the tags jsonschema, jsonschema_description and
 // jsonschema_extras of a field. Mistakes are reported; the result is never nil.
@@ -96,10 +107,8 @@ func readSchemaTag(c *compiler, sf reflect.StructField) *schemaTag {
 	if d := sf.Tag.Get("jsonschema_description"); d != "" {
 		st.note.description = d
 	}
-	for _, key := range otherKeys.FindAllStringSubmatch(string(sf.Tag), -1) {
-		if !slices.Contains(schemaKeys, key[1]) {
-			c.report(key[1]+`:"…"`, "there is no such tag", "known are "+strings.Join(schemaKeys, ", "))
-		}
+	for _, key := range otherKeys(string(sf.Tag)) {
+		c.report(key+`:"…"`, "there is no such tag", "known are "+strings.Join(schemaKeys, ", "))
 	}
 	whole := sf.Tag.Get("jsonschema")
 	pieces := tags.Split(whole)

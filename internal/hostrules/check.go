@@ -75,6 +75,9 @@ func Name(name string) []Finding {
 
 // Instructions returns what hosts do not accept of the instructions of a server.
 func Instructions(text string) (all []Finding) {
+	if text == "" {
+		return nil
+	}
 	c := &checker{found: make([][]Finding, len(Rules))}
 	if n := utf8.RuneCountInString(text); n > maxDescription {
 		c.report("text-2048", fmt.Sprintf("the instructions have %d characters, and Claude Code cuts them at 2,048", n))

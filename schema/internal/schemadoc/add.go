@@ -113,18 +113,29 @@ func AddExamples(s *jsonschema.Schema, values ...any) {
 // more must not be used afterwards.
 func AddAll(s, more *jsonschema.Schema) {
 	var rest *jsonschema.Schema
-	have, add := reflect.ValueOf(s).Elem(), reflect.ValueOf(more).Elem()
-	for i := range add.NumField() {
-		f := add.Field(i)
-		switch at := have.Field(i); {
-		case !at.CanSet() || f.IsZero():
+	conflict := func() *jsonschema.Schema {
+		if rest == nil {
+			rest = &jsonschema.Schema{}
+		}
+		return rest
+	}
+	if s.Extras == nil {
+		s.Extras = more.Extras
+	} else if more.Extras != nil && !reflect.DeepEqual(s.Extras, more.Extras) {
+		conflict().Extras = more.Extras
+	}
+	memory := words(more)
+	for _, field := range schemaFields() {
+		if memory[field.word] == 0 {
+			continue
+		}
+		f, at := reflect.ValueOf(more).Elem().Field(field.index), reflect.ValueOf(s).Elem().Field(field.index)
+		switch {
+		case f.IsZero():
 		case at.IsZero():
 			at.Set(f)
 		case !reflect.DeepEqual(at.Interface(), f.Interface()):
-			if rest == nil {
-				rest = &jsonschema.Schema{}
-			}
-			reflect.ValueOf(rest).Elem().Field(i).Set(f)
+			reflect.ValueOf(conflict()).Elem().Field(field.index).Set(f)
 		}
 	}
 	if rest != nil {

@@ -14,10 +14,12 @@
 package schemadoc
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
+	"unsafe"
 
 	"github.com/invopop/jsonschema"
 
@@ -39,7 +41,7 @@ var schemaFields = sync.OnceValue(func() []schemaField {
 	for i := range t.NumField() {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
 		if name != "" && name != "-" {
-			fields = append(fields, schemaField{name, i})
+			fields = append(fields, schemaField{name, i, t.Field(i).Offset / wordSize})
 		}
 	}
 	rank := func(f schemaField) int {
@@ -52,10 +54,20 @@ var schemaFields = sync.OnceValue(func() []schemaField {
 	return fields
 })
 
-// schemaField is a keyword and the index of its field.
+// schemaField is a keyword, the index of its field, and the word in which it begins.
 type schemaField struct {
 	name  string
 	index int
+	word  uintptr
+}
+
+const wordSize = unsafe.Sizeof(uintptr(0))
+
+// words returns the memory of a schema. A field whose first word is zero is zero: flags
+// lie within a word, and all others begin with a pointer. Most keywords are absent, and
+// reflection takes much longer to find that.
+func words(s *jsonschema.Schema) []uintptr {
+	return unsafe.Slice((*uintptr)(unsafe.Pointer(s)), unsafe.Sizeof(*s)/wordSize)
 }
 
 // Vocabulary returns the keywords of JSON Schema 2020-12. The map must not be
@@ -83,29 +95,37 @@ func Append(dst []byte, s *jsonschema.Schema) []byte {
 		}
 		dst = append(jsonx.AppendString(dst, n), ':')
 	}
-	extras := make([]string, 0, len(s.Extras))
-	for k := range s.Extras {
-		extras = append(extras, k)
-	}
-	slices.Sort(extras)
-	v := reflect.ValueOf(s).Elem()
+	v, memory := reflect.ValueOf(s).Elem(), words(s)
 	for _, f := range schemaFields() {
-		if over, ok := s.Extras[f.name]; ok {
-			name(f.name)
-			dst = appendValue(dst, over)
-		} else if f.name == "properties" && s.Properties != nil {
-			name(f.name)
-			dst = appendProperties(dst, s)
-		} else if fv := v.Field(f.index); !fv.IsZero() && !(fv.Kind() == reflect.Slice && fv.Len() == 0) {
-			name(f.name)
-			if fv.Type() == reflect.TypeFor[string]() {
-				dst = jsonx.AppendString(dst, fv.String())
-			} else {
-				dst = appendKeyword(dst, fv.Interface())
+		if s.Extras != nil {
+			if over, ok := s.Extras[f.name]; ok {
+				name(f.name)
+				dst = appendValue(dst, over)
+				continue
 			}
 		}
+		if memory[f.word] == 0 {
+			continue
+		}
+		fv := v.Field(f.index)
+		switch {
+		case fv.IsZero():
+		case f.name == "properties":
+			name(f.name)
+			dst = appendProperties(dst, s)
+		case fv.Kind() == reflect.Slice && fv.Len() == 0:
+		case fv.Type() == reflect.TypeFor[string]():
+			name(f.name)
+			dst = jsonx.AppendString(dst, fv.String())
+		default:
+			name(f.name)
+			dst = appendKeyword(dst, fv.Interface())
+		}
 	}
-	for _, k := range extras {
+	if s.Extras == nil {
+		return append(dst, '}')
+	}
+	for _, k := range slices.Sorted(maps.Keys(s.Extras)) {
 		if !slices.ContainsFunc(schemaFields(), func(f schemaField) bool { return f.name == k }) {
 			name(k)
 			dst = appendValue(dst, s.Extras[k])

@@ -15,6 +15,7 @@ package wording
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 	"strings"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
@@ -166,6 +167,21 @@ func AppendJSON(dst []byte, v any) []byte {
 		return jsonx.AppendString(dst, v)
 	case json.RawMessage:
 		return append(dst, v...)
+	case bool:
+		return strconv.AppendBool(dst, v)
+	case *uint64:
+		if v != nil {
+			return strconv.AppendUint(dst, *v, 10)
+		}
+	case []string:
+		return appendList(dst, v)
+	case []any:
+		return appendList(dst, v)
+	case json.Number:
+		n, _ := strconv.ParseInt(string(v), 10, 64)
+		if with := strconv.AppendInt(dst, n, 10); string(with[len(dst):]) == string(v) {
+			return with
+		}
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -174,6 +190,21 @@ func AppendJSON(dst []byte, v any) []byte {
 		return append(dst, "null"...)
 	}
 	return append(dst, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
+}
+
+// appendList appends a list as JSON.
+func appendList[T any](dst []byte, list []T) []byte {
+	if list == nil {
+		return append(dst, "null"...)
+	}
+	dst = append(dst, '[')
+	for i, v := range list {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = AppendJSON(dst, v)
+	}
+	return append(dst, ']')
 }
 
 // TypeNouns are the types of JSON Schema with an article. null has none.
