@@ -101,21 +101,6 @@ func (b *budget) takeQueued(n int, s *Session) (h *history, behind *Session, ok 
 	return nil, nil, false
 }
 
-// bring is queue for what other replicas have accepted: only histories make room, so
-// that the lock of the session may be held.
-func (b *budget) bring(n int) bool {
-	if b == nil || n == 0 {
-		return true
-	}
-	if !b.reserve(n) {
-		return false
-	}
-	b.mu.Lock()
-	b.queued += n
-	b.mu.Unlock()
-	return true
-}
-
 // unqueue gives n bytes back that queue or bring has taken. Any other lock may be held.
 func (b *budget) unqueue(n int) {
 	if b != nil {

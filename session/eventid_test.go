@@ -28,7 +28,7 @@ func TestEventIDNamesRequest(t *testing.T) {
 			t.Errorf("%s: %q is %+v, %v", id, text, got, ok)
 		}
 	}
-	if got := (eventID{35, 1, 2, protocol.NewID(7)}).String(); got != "1-2.z.Nw" {
+	if got := (eventID{node: 35, stream: 1, event: 2, request: protocol.NewID(7)}).String(); got != "1-2.z.Nw" {
 		t.Errorf("id %q", got)
 	}
 	for _, text := range []string{

@@ -14,6 +14,7 @@ import (
 
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -234,6 +235,10 @@ type eventID struct {
 	node   uint64 // of the replica that sent it; 0 without a Store
 	stream uint64 // with the bit ownStream if it is one of the session itself
 	event  uint64 // its number in the stream; in those, in all of them
+	// local, if it is not 0, makes an event of the session itself unique that is not in
+	// its inbox: the at is the replica that numbered it.
+	local uint64
+	at    string
 	// request is what the stream answers, so that an error can be when the replica
 	// is gone. It is zero without a Store, for streams of the session itself, and if
 	// it is longer than maxNamed.
@@ -267,6 +272,9 @@ func (id eventID) String() string {
 	if id.node != 0 {
 		text += "." + strconv.FormatUint(id.node, 36)
 	}
+	if id.local != 0 {
+		text += "." + id.at + "-" + strconv.FormatUint(id.local, 36)
+	}
 	if !id.request.IsZero() {
 		text += "." + base64.RawURLEncoding.EncodeToString([]byte(id.request.String()))
 	}
@@ -279,8 +287,17 @@ func parseEventID(text string) (id eventID, ok bool) {
 	if len(text) > maxEventID {
 		return eventID{}, false
 	}
+	var err error
 	text, node, shared := strings.Cut(text, ".")
 	node, request, named := strings.Cut(node, ".")
+	if named && strings.HasPrefix(text, "0") { // what makes it unique says nothing of where it is
+		var local string
+		named = false
+		id.at, local, _ = strings.Cut(request, "-")
+		if id.local, err = strconv.ParseUint(local, 36, 64); err != nil || !post.IsNode(id.at) {
+			return eventID{}, false
+		}
+	}
 	stream, event, _ := strings.Cut(text, "-")
 	var errs [4]error
 	id.stream, errs[0] = strconv.ParseUint(stream, 36, 63)
@@ -320,7 +337,7 @@ func parseNamed(text string) (id protocol.ID, err error) {
 
 // idOf names an event of the session. No lock is needed: node does not change.
 func (h *history) idOf(stream, event uint64, request protocol.ID) string {
-	return eventID{h.node, stream, event, request}.String()
+	return eventID{node: h.node, stream: stream, event: event, request: request}.String()
 }
 
 // stream is the answer to one request, as events that a client may come back

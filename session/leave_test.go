@@ -20,7 +20,6 @@ type crowdedStore struct {
 	takes     time.Duration // a write
 	looks     time.Duration // a look at a session
 	now, most atomic.Int64
-	replicas  atomic.Int64 // looks at those
 }
 
 // use notes a use of the store, which takes its time.
@@ -40,11 +39,13 @@ func (c *crowdedStore) Put(ctx context.Context, w ...scale.Write) ([]scale.Entry
 	return c.Store.Put(ctx, w...)
 }
 
+func (c *crowdedStore) Take(ctx context.Context, t scale.Take) (scale.Box, error) {
+	c.use(c.takes)
+	return c.Store.Take(ctx, t)
+}
+
 func (c *crowdedStore) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
-	switch key := looks[0].Key; {
-	case key.Part == "node":
-		c.replicas.Add(1)
-	case strings.HasPrefix(key.Part, "session") && !strings.HasPrefix(key.Name, "mail:"):
+	if strings.HasPrefix(looks[0].Key.Part, "session") {
 		c.use(c.looks)
 	}
 	return c.Store.Get(ctx, looks...)
@@ -123,26 +124,6 @@ func TestManyAreLookedUp(t *testing.T) {
 	})
 }
 
-// Where many streams come from one replica, the others look for that once a second, and
-// not for each.
-func TestManyComeFromOne(t *testing.T) {
-	crowd(t, 20, func(t *testing.T, r *replicas, store *crowdedStore, ids []string, streams []*get) {
-		for i, g := range streams {
-			if i%10 == 0 {
-				time.Sleep(metFor)
-				store.replicas.Store(0)
-			}
-			g.leave()
-			next := r.get(1, ids[i], g.primed[0])
-			synctest.Wait()
-			next.leave()
-			if n := store.replicas.Load(); n != 1 {
-				t.Fatalf("stream %d: the replica was looked for %d times, want once", i, n)
-			}
-		}
-	})
-}
-
 // A session whose stream is open for days is kept, which the store is told now and
 // then alone.
 func TestKeptForDays(t *testing.T) {
@@ -150,12 +131,11 @@ func TestKeptForDays(t *testing.T) {
 		const long = 60 * time.Hour
 		before := r.store.keeps.Load()
 		time.Sleep(long)
-		if n, most := r.store.keeps.Load()-before, 2*int64(long/keepNews+1); n < 2 || n > most { // of the session, and of who listens
+		if n, most := r.store.keeps.Load()-before, int64(long/keepNews+1); n < 2 || n > most {
 			t.Errorf("the store was told %d times, want %d at most", n, most)
 		}
-		found, err := r.store.Get(t.Context(), scale.Look{Key: mailKey(id)})
-		if err != nil || nodeOf(found[0].Owner) != r.all[0].config.Node {
-			t.Errorf("who listens is %+v, %v", found[0], err)
+		if reader := r.reader(id); readerNode(reader) != r.all[0].config.Node {
+			t.Errorf("%q reads", reader)
 		}
 		r.post(0, id, "a")
 		g.wantMessages(t, "a")
@@ -177,12 +157,12 @@ func TestCloseLeavesMany(t *testing.T) {
 	})
 }
 
-// wantNobody wants nobody to listen to sessions, each of which has had a stream.
+// wantNobody wants no stream to read the inboxes of sessions, each of which has had one.
 func (c *crowdedStore) wantNobody(t *testing.T, ids []string) {
 	t.Helper()
 	for _, id := range ids {
-		if found, err := c.Get(t.Context(), scale.Look{Key: mailKey(id)}); err != nil || found[0].Rev == 0 || found[0].Owner != "" {
-			t.Fatalf("somebody listens: %+v, %v", found, err)
+		if _, reader, err := c.Read(t.Context(), boxOf(id), 0, ""); err != nil || !strings.HasPrefix(reader, "+") {
+			t.Fatalf("%q reads, %v", reader, err)
 		}
 	}
 }

@@ -114,7 +114,7 @@ type Manager struct {
 	bounded bool          // the Store bounds its calls by itself
 	clock   clock         // of the Store
 	relay   *relay        // nil without a Store
-	courier *courier      // the same
+	inboxes sync.Map      // *Session with a stream here that reads its inbox, by the box
 	uris    budget        // the same, of what they subscribed to
 	places  *share.Shares // sessions
 	clients *share.Shares // bytes of what clients say of themselves
@@ -130,6 +130,7 @@ type Manager struct {
 	besides  chan struct{}            // has an element for each that uses the Store aside
 	sweep    *time.Timer              // runs while there are sessions; nil else
 	sweeping sync.WaitGroup
+	retrying sync.WaitGroup // goroutines of retry
 	tell     func(id string, ended bool)
 	contact  replica.Contact // with the Store
 }
@@ -154,7 +155,7 @@ func NewManager(config Config) *Manager {
 	m.clients = share.New("bytes of what clients say of themselves", config.Memory, min(config.MaxPerPrincipal, 0), share.Half)
 	m.ctx, m.stop = context.WithCancelCause(context.Background())
 	if config.Store != nil {
-		m.relay, m.courier, m.bounded = newRelay(m), &courier{Manager: m, met: make(map[string]time.Time)}, post.Bounded(config.Store)
+		m.relay, m.bounded = newRelay(m), post.Bounded(config.Store)
 	}
 	return m
 }
@@ -167,6 +168,7 @@ func (m *Manager) Share(tell func(id string, ended bool)) {
 	m.tell = tell
 	m.sweeping.Go(func() { m.each(m.renew) })
 	m.sweeping.Go(m.keepShared)
+	m.sweeping.Go(m.watchInboxes)
 }
 
 // Open makes a session with a new id of 128 random bits. The error is
@@ -223,7 +225,7 @@ func (m *Manager) enter(s *Session) (there *Session, crowded []*Session, err err
 		s.begin(m.config.Node, &m.numbers)
 		s.relay = m.relay
 		s.history.lates, s.history.late = m.relay.late, func(answer record) { m.relay.late.keep(s, answer) }
-		s.mailbox = newMailbox(m.courier, s, s.id)
+		s.inbox = newInbox(m, s)
 	}
 	m.sessions[s.id], s.fresh = s, m.fresh.PushBack(s)
 	m.schedule()
@@ -558,6 +560,7 @@ func (m *Manager) close(reason error) {
 	ends.Wait()
 	m.stop(reason)
 	m.sweeping.Wait()
+	m.retrying.Wait()
 }
 
 // aside does, by the Store, what no client waits for, when it has its turn. Once the
@@ -593,7 +596,7 @@ func (m *Manager) leaveAll(sessions map[string]*Session) {
 		left.Go(func() {
 			defer func() { <-m.besides }()
 			ask(func() error { return m.save(ctx, s) })
-			ask(func() error { return s.mailbox.release(ctx, true) })
+			ask(func() error { return s.inbox.leave(ctx, true) })
 		})
 	}
 	left.Wait()
@@ -635,4 +638,54 @@ func (m *Manager) endIdle() {
 	for _, s := range quiet {
 		s.history.forget()
 	}
+}
+
+// retry does what this replica owes to another, again and again for a minute while the
+// store does not answer, on a goroutine of its own. The Manager waits for that. When the
+// Manager is closed, retry tries once. The mu of a session may be held.
+func (m *Manager) retry(do func(ctx context.Context) error) {
+	ctx := context.WithoutCancel(m.ctx)
+	m.retrying.Go(func() {
+		for begun := time.Now(); ; {
+			m.besides <- struct{}{}
+			err := do(ctx)
+			<-m.besides
+			if err == nil || m.ctx.Err() != nil || time.Since(begun) > retryFor {
+				m.failed(err)
+				return
+			}
+			pause.For(m.ctx, again)
+		}
+	})
+}
+
+// lives reports whether a replica is there.
+func (m *Manager) lives(ctx context.Context, node string) (there bool, err error) {
+	if m.config.Post != nil {
+		err = m.use(ctx, func(ctx context.Context) error { there, err = m.config.Post.Lives(ctx, node); return err })
+	}
+	return there, err
+}
+
+// watchInboxes makes the streams that read here look when the store notifies of messages,
+// until the Manager is closed.
+func (m *Manager) watchInboxes() {
+	w := m.config.Store.Watch(func(_ string, message scale.Message) {
+		if s, ok := m.inboxes.Load(message.Key.Name); ok {
+			s.(*Session).hint(message.Rev)
+		}
+	}, m.hintAll)
+	defer w.Close()
+	for w.Add(m.ctx, readerSubject(m.config.Node)) != nil {
+		if pause.For(m.ctx, again) != nil {
+			return
+		}
+	}
+	m.hintAll()
+	<-m.ctx.Done()
+}
+
+// hintAll makes all streams that read here look.
+func (m *Manager) hintAll() {
+	m.inboxes.Range(func(_, s any) bool { s.(*Session).hint(0); return true })
 }

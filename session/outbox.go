@@ -3,7 +3,6 @@ package session
 import (
 	"bytes"
 	"container/list"
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -17,10 +16,6 @@ const (
 	outboxSize  = 64
 	outboxBytes = 4 << 20
 )
-
-// maxBrought is how many messages wait for a client if other replicas have accepted
-// them: more, as those who send them do not hear that it reads slowly.
-const maxBrought = 16 * outboxSize
 
 // maxStreams is how many streams of a session are open at a time.
 const maxStreams = 8
@@ -147,77 +142,12 @@ func (b *outbox) put(message []byte) (sent, queued bool) {
 		return false, false
 	}
 	*queue = append(*queue, message)
-	if b.bytes += cost(message); b.bytes > 0 && b.place == nil {
-		b.place = b.budget.reads(b.session, nil, true)
-	}
+	b.hold(cost(message))
 	if out := b.newest(); out != nil {
 		out.wake()
 	}
 	return true, true
 }
-
-// bring queues messages that were accepted elsewhere, in front of others or behind
-// them, and returns those that have no room.
-func (b *outbox) bring(messages []json.RawMessage, front bool) (rest []json.RawMessage) {
-	queue := b.queue()
-	waits := make(map[string]bool, len(*queue)+len(messages))
-	for _, m := range *queue {
-		waits[string(m)] = true
-	}
-	var brought [][]byte
-	for _, message := range messages {
-		switch {
-		case waits[string(message)]:
-		case b.closed || len(*queue)+len(brought) >= maxBrought || b.bytes+len(message) > outboxBytes || !b.budget.bring(cost(message)):
-			rest = append(rest, message)
-		default:
-			waits[string(message)] = true
-			brought = append(brought, message)
-			b.bytes += cost(message)
-		}
-	}
-	if b.bytes > 0 && b.place == nil {
-		b.place = b.budget.reads(b.session, nil, true)
-	}
-	if front {
-		*queue = append(brought, *queue...)
-	} else {
-		*queue = append(*queue, brought...)
-	}
-	if out := b.newest(); out != nil {
-		out.wake()
-	}
-	return rest
-}
-
-// withdraw takes out all messages that wait, of all streams that are open.
-func (b *outbox) withdraw() (messages []json.RawMessage) {
-	for _, out := range b.open {
-		messages = append(messages, b.unsent(out)...)
-	}
-	waiting := &line{queue: b.waiting}
-	b.waiting = nil
-	return append(messages, b.unsent(waiting)...)
-}
-
-// withdrawAll is withdraw, and takes from streams that are ending, too.
-func (b *outbox) withdrawAll() (messages []json.RawMessage) {
-	for _, out := range b.ending {
-		messages = append(messages, b.unsent(out)...)
-	}
-	return append(messages, b.withdraw()...)
-}
-
-// unsent takes all messages from a stream.
-func (b *outbox) unsent(out *line) (messages []json.RawMessage) {
-	for m := b.take(out); m != nil; m = b.take(out) {
-		messages = append(messages, m)
-	}
-	return messages
-}
-
-// sends tells whether a stream is open, or has yet to send what it has.
-func (b *outbox) sends() bool { return len(b.open)+len(b.ending) > 0 }
 
 // empty tells whether no message waits.
 func (b *outbox) empty() bool {
@@ -233,12 +163,30 @@ func (b *outbox) take(out *line) (message []byte) {
 	message = out.queue[0]
 	out.queue[0] = nil
 	out.queue = out.queue[1:]
+	b.free(cost(message))
+	return message
+}
+
+// hold counts n bytes, which the budget has room for, of what the inbox has read for a
+// stream. It gives them back, and returns false, if the session has ended.
+func (b *outbox) hold(n int) bool {
+	if b.closed {
+		b.budget.unqueue(n)
+		return false
+	}
+	if b.bytes += n; b.bytes > 0 && b.place == nil {
+		b.place = b.budget.reads(b.session, nil, true)
+	}
+	return true
+}
+
+// free gives back n bytes of what a stream took.
+func (b *outbox) free(n int) {
 	if b.behind = false; !b.closed {
-		b.bytes -= cost(message)
-		b.budget.unqueue(cost(message))
+		b.bytes -= n
+		b.budget.unqueue(n)
 		b.place = b.budget.reads(b.session, b.place, b.bytes > 0)
 	}
-	return message
 }
 
 // lose notes that n messages were dropped, and returns what says so: Config.Dropped, once
@@ -266,6 +214,9 @@ func (b *outbox) drop() (n int) {
 	of(&b.waiting)
 	for _, out := range slices.Concat(b.open, b.ending) {
 		out.broken = of(&out.queue) || out.broken
+	}
+	if b.session.inbox != nil {
+		b.session.inbox.makeRoom()
 	}
 	b.budget.unqueue(b.bytes)
 	b.bytes, b.place = 0, nil

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,11 +51,8 @@ func TestStreamsArePrimed(t *testing.T) {
 				again := r.get(tt.at, s.ID(), first.primed[0])
 				time.Sleep(time.Second)
 				again.wantMessages(t, "a")
-				if tt.at == 0 && len(again.primed) > 0 {
+				if len(again.primed) > 0 { // at whichever replica
 					t.Errorf("a stream that goes on is primed: %q", again.primed)
-				}
-				if tt.at != 0 && (len(again.primed) != 1 || slices.Contains(again.primed, first.primed[0])) {
-					t.Errorf("the stream elsewhere is primed with %q", again.primed)
 				}
 				again.leave()
 				first.leave()

@@ -33,7 +33,6 @@ package session
 import (
 	"container/list"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -102,7 +101,7 @@ type Session struct {
 	parent  context.Context
 	fresh   *list.Element // in Manager.fresh, whose mu guards it
 	history history
-	mailbox *mailbox // nil without a Store
+	inbox   *inbox // nil without a Store
 
 	mu            sync.Mutex
 	ctx           context.Context // nil until asked for
@@ -355,7 +354,7 @@ func (s *Session) listened() bool {
 func (s *Session) listens() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.mailbox.state == holding
+	return s.inbox.state == reading
 }
 
 // idleSince returns when the session was last used, or ok false while it is.
@@ -415,7 +414,7 @@ func (s *Session) Subscribed(uri string) bool {
 // when the stream ends.
 func (s *Session) listen(last string, wake func()) (out *line, leave func()) {
 	out = &line{wake: wake}
-	if from, ok := s.history.ours(last); ok {
+	if from, ok := s.history.ours(last); ok && s.inbox == nil {
 		out.number = from.stream
 	}
 	s.mu.Lock()
@@ -425,32 +424,23 @@ func (s *Session) listen(last string, wake func()) (out *line, leave func()) {
 		return out, func() {}
 	}
 	s.outbox.listen(out)
-	if s.mailbox != nil {
-		s.mailbox.begin()
-	}
 	return out, func() {
-		closed := s.mailbox != nil && s.mailbox.manager.relay.isClosed()
-		var unsent []json.RawMessage
 		s.mu.Lock()
-		if s.mailbox != nil && s.mailbox.state == away && (s.reason == nil || closed) {
-			unsent = s.outbox.unsent(out) // of a stream that was ending when the session was left to others
-		}
 		s.outbox.leave(out)
 		if len(s.outbox.open) == 0 && s.subscriptions.leave(s, s.allSent() && !out.broken) {
 			s.changed.Store(true)
 		}
-		last := s.mailbox != nil && s.mailbox.state == holding && !s.outbox.sends()
 		left := len(s.outbox.open) == 0
-		s.mu.Unlock()
-		if len(unsent) > 0 {
-			s.mailbox.passOn(unsent)
+		if q := s.inbox; q != nil && q.state == standby && left {
+			q.state = closed
+		} else if q != nil && !left {
+			q.hint(0) // for the stream before
 		}
-		if left && s.mailbox != nil {
-			s.mailbox.manager.aside(func() {
-				_ = s.save(s) // what has changed, or the next request does
-				if last {
-					_ = s.mailbox.release(context.WithoutCancel(s.parent), false) // renew tries again
-				}
+		s.mu.Unlock()
+		if left && s.inbox != nil {
+			s.inbox.manager.aside(func() {
+				_ = s.save(s)                                             // what has changed, or the next request does
+				_ = s.inbox.leave(context.WithoutCancel(s.parent), false) // tend tries again
 			})
 		}
 	}
@@ -486,7 +476,7 @@ func (s *Session) EndStreams(retry time.Duration) {
 // allSent tells whether nothing waits for a stream, and what was told here has
 // gone out here. s.mu is held.
 func (s *Session) allSent() bool {
-	return s.outbox.empty() && (s.mailbox == nil || s.mailbox.state == holding)
+	return s.outbox.empty() && (s.inbox == nil || s.inbox.state == reading)
 }
 
 // Send puts a message that belongs to no request on the session's stream, or
@@ -507,15 +497,11 @@ func (s *Session) Send(message []byte) bool {
 // stream of the session at whichever replica that is, or waits in the Store. The
 // client is not waited for, but the Store may be; the error is that of the Store.
 func (s *Session) Post(ctx context.Context, message []byte) (sent bool, err error) {
-	here, sent := s.put(message, false)
-	if here {
+	if s.inbox == nil || s.Ended() {
+		_, sent = s.put(message, false)
 		return sent, nil
 	}
-	_, err = s.mailbox.route(ctx, []json.RawMessage{message})
-	if errors.Is(err, scale.ErrFull) {
-		return false, nil
-	}
-	return err == nil, err
+	return s.inbox.post(ctx, message)
 }
 
 // put queues a message, if it goes out here. What all replicas tell also waits
@@ -530,8 +516,8 @@ func (s *Session) put(message []byte, all bool) (here, sent bool) {
 		say()
 	}()
 	queued := false
-	switch l := s.mailbox; {
-	case l == nil || l.here() || s.reason != nil || all && len(s.outbox.open) == 0:
+	switch q := s.inbox; {
+	case q == nil || q.state != standby || s.reason != nil:
 		here = true
 		if room {
 			sent, queued = s.outbox.put(message)
@@ -570,20 +556,20 @@ func (s *Session) Serve(last string, to upcall.Connection) error {
 	}
 	out, leave := s.listen(last, to.Waker())
 	defer leave()
-	if s.mailbox != nil {
-		if err := s.mailbox.take(s.parent, last, false); err != nil {
+	if s.inbox != nil {
+		if err := s.inbox.take(s.parent, last); err != nil {
 			return unavailable(err)
 		}
 	}
 	s.hearTopics()
-	if s.mailbox != nil && s.subscriptions.topics != nil {
-		s.mailbox.manager.refresh(s) // nobody heard what another replica told of it since it was looked up
+	if s.inbox != nil && s.subscriptions.topics != nil {
+		s.inbox.manager.refresh(s) // nobody heard what another replica told of it since it was looked up
 	}
-	switch err := s.history.sendMissed(last, to); {
+	switch err := s.sendMissed(last, to); {
 	case errors.Is(err, errNotKept):
 		return wire.Refused("last_event", protocol.CodeInvalidRequest,
 			"some of what followed Last-Event-ID %q was too long to be kept, and cannot be sent again: open the stream once more to go on without it", last)
-	case err != nil, to.Open() != nil, s.history.prime(&out.number, to) != nil:
+	case err != nil, to.Open() != nil, s.prime(out, last, to) != nil:
 		return nil // the client is gone
 	}
 	for {
@@ -592,6 +578,9 @@ func (s *Session) Serve(last string, to upcall.Connection) error {
 			if over {
 				s.sayWhen(out, to)
 				return nil
+			}
+			if s.inbox != nil && s.inbox.fetch(out) {
+				continue
 			}
 			if !to.Wait() {
 				return nil
@@ -661,8 +650,14 @@ func (s *Session) next(out *line) (id string, message []byte, over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock() // a message is in one of both, for who takes it to another replica
 	message = s.outbox.take(out)
-	if message == nil {
+	switch b := s.inbox; {
+	case message == nil && b != nil:
+		id, message = b.next(out)
+		return id, message, out.over
+	case message == nil:
 		return "", nil, out.over
+	case b != nil:
+		return b.own(), message, false
 	}
 	return s.history.ownEvent(&out.number, message), message, false
 }
@@ -688,4 +683,32 @@ func (s *Session) begin(node string, n *numbers) {
 	s.history.numbers = n
 	s.history.node, _ = strconv.ParseUint(node, 36, 64)
 	s.Pending.Name(node + "-" + strconv.FormatUint(n.copies.Add(1), 36))
+}
+
+// sendMissed sends what followed an event on one of the session's own streams; see
+// history.sendMissed. Where replicas share the session, the inbox has it.
+func (s *Session) sendMissed(last string, to upcall.Connection) error {
+	if s.inbox != nil {
+		return nil
+	}
+	return s.history.sendMissed(last, to)
+}
+
+// prime sends the first event of a stream; see history.prime.
+func (s *Session) prime(out *line, last string, to upcall.Connection) error {
+	if s.inbox == nil {
+		return s.history.prime(&out.number, to)
+	}
+	id := s.inbox.prime(last)
+	if id == "" {
+		return nil
+	}
+	return to.Event(id, nil)
+}
+
+// hint makes the stream that reads look.
+func (s *Session) hint(rev scale.Rev) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inbox.hint(rev)
 }

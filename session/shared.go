@@ -431,9 +431,7 @@ func (m *Manager) write(ctx context.Context, s *Session, owner string, in time.D
 		case e.Err == nil:
 			s.rev.Store(int64(e.Rev))
 			s.base = text
-			if s.reseal.Swap(false) && owner == "" {
-				s.mailbox.reseal()
-			}
+			s.reseal.Store(false)
 			s.noteTold(e, ttl > 0)
 			return false, nil
 		case !errors.Is(e.Err, scale.ErrChanged):
@@ -469,7 +467,10 @@ func (m *Manager) claim(ctx context.Context, s *Session, reason error) (mine boo
 func (m *Manager) finish(s *Session) {
 	m.relay.late.over(s.id)
 	err := m.use(context.WithoutCancel(m.ctx), func(ctx context.Context) error {
-		_, err := m.config.Store.Put(ctx, scale.Write{Key: s.key, Prev: scale.Rev(s.rev.Load())}, scale.Write{Key: mailKey(s.id), Prev: scale.Any})
+		_, err := m.config.Store.Put(ctx, scale.Write{Key: s.key, Prev: scale.Rev(s.rev.Load())})
+		if err == nil {
+			_, err = m.config.Store.Take(ctx, scale.Take{Box: boxOf(s.id)})
+		}
 		return err
 	})
 	if err != nil {
@@ -502,7 +503,7 @@ func (m *Manager) ended(id string) {
 // Delivered handles a message of another replica, and reports whether it is one
 // about the streams of sessions. It waits for nothing.
 func (m *Manager) Delivered(message post.Message) bool {
-	return m.relay != nil && (m.relay.delivered(message) || m.courier.delivered(message))
+	return m.relay != nil && m.relay.delivered(message)
 }
 
 // Here returns the copy of a session that this replica has; nil if there is none.
@@ -600,18 +601,15 @@ func (m *Manager) renew() {
 		asked.Go(func() {
 			defer func() { <-room }()
 			asked := time.Now()
-			var told []*Session
 			for i, e := range m.lookAll(chunk) {
 				if e.Err != nil {
 					continue
 				}
 				if e.Rev == chunk[i].Known {
 					m.clock.set(asked, e.Due, chunk[i].In)
-					told = append(told, these[i])
 				}
 				m.renewed(these[i], chunk[i], e)
 			}
-			m.courier.reseal(told)
 		})
 	}
 	asked.Wait()
@@ -629,8 +627,7 @@ func (m *Manager) leaves(s *Session, now time.Time) bool {
 // does, and lets copies that are not used leave the table.
 func (m *Manager) tend() {
 	now := time.Now()
-	var leave, over, listening, unsettled, stale []*Session
-	silent := make(map[string][]*Session) // by the replica that listens
+	var leave, over, look, unsettled, stale []*Session
 	m.mu.Lock()
 	for s := range m.ending {
 		if s.over.Load() {
@@ -638,13 +635,11 @@ func (m *Manager) tend() {
 		}
 	}
 	for _, s := range m.sessions {
-		switch settle, look, other := s.mailbox.due(now); {
+		switch settle, check := s.inbox.due(now); {
 		case settle:
 			unsettled = append(unsettled, s)
-		case look:
-			listening = append(listening, s)
-		case other != "":
-			silent[other] = append(silent[other], s)
+		case check:
+			look = append(look, s)
 		}
 		if m.leaves(s, now) {
 			leave = append(leave, s)
@@ -660,11 +655,15 @@ func (m *Manager) tend() {
 		}
 	}
 	for _, s := range unsettled {
-		if s.mailbox.settle(m.ctx) != nil {
+		if s.inbox.leave(m.ctx, false) != nil {
 			break
 		}
 	}
-	m.courier.check(append(listening, m.courier.orphans(silent)...))
+	for _, s := range look {
+		if s.inbox.standIn(m.ctx) != nil {
+			break
+		}
+	}
 	for _, s := range leave {
 		if m.leaves(s, time.Now()) { // the store may have taken its time meanwhile
 			m.letGo(s, upcall.ErrSessionIdle)

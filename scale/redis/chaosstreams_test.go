@@ -126,7 +126,7 @@ func (a *account) judge(session bool, troubles []trouble, last time.Duration) (v
 			continue
 		}
 		all := times[m.about]
-		v.add(a.lost(m, troubles), len(all) > 0, "the message %s, acknowledged by %d at %v, has reached nobody; streams %v", m.about, m.by, m.done, a.around(m.done))
+		v.add(a.lost(m), len(all) > 0, "the message %s, acknowledged by %d at %v, has reached nobody; streams %v", m.about, m.by, m.done, a.around(m.done))
 		if len(all) > 1 {
 			v.add(a.doubled(m, all[len(all)-1], troubles), false, "the message %s, sent at %v, has come at %v; streams %v", m.about, m.called, all, a.around(m.called))
 		}
@@ -156,26 +156,12 @@ func (a *account) judge(session bool, troubles []trouble, last time.Duration) (v
 	return v
 }
 
-// lost reports whether a message may be lost: a replica was killed that had a
-// stream of the session, or had the newest when it was killed before; or a stream
-// was left on which nothing had come.
-func (a *account) lost(m told, troubles []trouble) bool {
-	for _, s := range a.spans {
-		if s.opened > 0 && s.event == "" && s.from <= m.done && s.to >= m.called-aftermath && s.to <= m.done+aftermath {
-			return true
-		}
-	}
-	return happened(troubles, m.called-settled, m.done+settled, func(t trouble) bool {
-		if t.to < m.called {
-			return t.killed && a.with(t.at, t.from, t.to) && !a.opened(t.to, m.called)
-		}
-		return t.killed && a.with(t.at, m.called, m.done+settled)
+// lost reports whether a message may be lost: a stream was left on which nothing had come,
+// so that its client could not say what it lacks.
+func (a *account) lost(m told) bool {
+	return slices.ContainsFunc(a.spans, func(s span) bool {
+		return s.opened > 0 && s.event == "" && s.from <= m.done && s.to >= m.called-aftermath && s.to <= m.done+aftermath
 	})
-}
-
-// opened reports whether a stream was opened in that time.
-func (a *account) opened(from, to time.Duration) bool {
-	return slices.ContainsFunc(a.spans, func(s span) bool { return s.opened > from && s.opened < to })
 }
 
 // doubled reports whether a message may have come twice by then: a reply of the
@@ -416,7 +402,7 @@ func TestChaosJudge(t *testing.T) {
 	}{
 		"told":                               {account{messages: []told{message}, spans: atZero, heard: []heard{{"n1", 102 * s}}}, true, nil, 0, 0},
 		"lost":                               {account{messages: []told{message}, spans: atZero, heard: []heard{{"n2", 102 * s}}}, true, nil, 1, 0},
-		"lost with its replica":              {account{messages: []told{message}, spans: atZero}, true, []trouble{{0, true, 103 * s, 103 * s}}, 0, 1},
+		"lost with its replica":              {account{messages: []told{message}, spans: atZero}, true, []trouble{{0, true, 103 * s, 103 * s}}, 1, 0},
 		"lost while another was killed":      {account{messages: []told{message}, spans: atZero}, true, []trouble{{2, true, 103 * s, 103 * s}}, 1, 0},
 		"lost, and its replica killed later": {account{messages: []told{message}, spans: atZero}, true, []trouble{{0, true, 130 * s, 130 * s}}, 1, 0},
 		"lost while the engine was away":     {account{messages: []told{message}, spans: atZero}, true, []trouble{{nobody, false, 99 * s, 103 * s}}, 1, 0},
