@@ -67,7 +67,7 @@ func TestTutorial(t *testing.T) {
 	}
 	tool := testdep.LookPath(t, "go")
 	home, address := t.TempDir(), testexec.FreeAddr(t)
-	dir, err := filepath.Abs("..")
+	dir, err := filepath.Abs(root)
 	if err != nil {
 		t.Fatal(err)
 	}

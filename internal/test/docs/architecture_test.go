@@ -39,15 +39,15 @@ func TestArchitectureHasAllPackages(t *testing.T) {
 		}
 	}
 	found := map[string]bool{}
-	err := filepath.WalkDir("..", func(name string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && name != ".." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
+		if d.IsDir() && name != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
 			return filepath.SkipDir
 		}
-		if strings.HasSuffix(name, ".go") && (!strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, filepath.Join("..", "docs"))) {
-			dir, err := filepath.Rel("..", filepath.Dir(name))
+		if strings.HasSuffix(name, ".go") && (!strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, filepath.Join(root, "internal", "test", "docs"))) {
+			dir, err := filepath.Rel(root, filepath.Dir(name))
 			if err != nil {
 				return err
 			}
@@ -86,7 +86,7 @@ func TestArchitectureNamesFiles(t *testing.T) {
 			continue
 		}
 		total++
-		if _, err := os.Stat(filepath.Join("..", filepath.FromSlash(name[1]))); err != nil {
+		if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(name[1]))); err != nil {
 			t.Errorf("ARCHITECTURE.md names %s: %v", name[1], err)
 		}
 	}

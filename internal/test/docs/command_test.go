@@ -71,17 +71,17 @@ func TestCommands(t *testing.T) {
 	build := func(name, from string) {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), tool, "build", "-o", filepath.Join(dir, name), from)
-		workspace, err := filepath.Abs("../go.work") // whatever the tests are run with: the command is a module of its own
+		workspace, err := filepath.Abs(filepath.Join(root, "go.work")) // whatever the tests are run with: the command is a module of its own
 		if err != nil {
 			t.Fatal(err)
 		}
-		cmd.Dir, cmd.Env = "..", append(os.Environ(), "GOWORK="+workspace)
+		cmd.Dir, cmd.Env = root, append(os.Environ(), "GOWORK="+workspace)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("go build %s: %v\n%s", from, err, out)
 		}
 	}
 	// The example is packed where it is; what is written is below dir.
-	examples, err := filepath.Abs("../examples")
+	examples, err := filepath.Abs(filepath.Join(root, "examples"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-// Package docs_test holds the README and the pages of this directory to what is
+// Package docs_test holds the README and the pages of docs to what is
 // so: their code compiles and works, their commands run, their links lead
 // somewhere.
 package docs_test
@@ -13,6 +13,9 @@ import (
 
 	"github.com/talaria-go/mcp/internal/test/testdep"
 )
+
+// root is the folder of the module, and folder that of the pages.
+const root, folder = "../../..", "../../../docs"
 
 const readme = "../README.md"
 
@@ -38,19 +41,25 @@ var elsewhere = map[string][]string{
 	"from-fastmcp.md":     {"../examples/notes/*.go", "../e2e/python/notes.py"},
 }
 
-// pages returns the README and the pages of this directory.
+// pages returns the README and the pages, as they are named from docs.
 func pages(t *testing.T) []string {
 	t.Helper()
-	names, err := filepath.Glob("*.md")
+	names, err := filepath.Glob(filepath.Join(folder, "*.md"))
 	if err != nil || len(names) < 13 {
 		t.Fatalf("found %q: %v", names, err)
+	}
+	for i, name := range names {
+		names[i] = filepath.Base(name)
 	}
 	return append(names, readme)
 }
 
-// page returns the text of a page.
+// page returns the text of a page, or of another file, which is named from docs, too.
 func page(t *testing.T, name string) string {
 	t.Helper()
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(folder, name)
+	}
 	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -82,11 +91,19 @@ func TestCode(t *testing.T) {
 				}
 				var files []string
 				for _, pattern := range append([]string{strings.ReplaceAll(strings.TrimSuffix(name, ".md"), "-", "") + suffix}, elsewhere[name]...) {
-					found, err := filepath.Glob(pattern)
+					if strings.HasSuffix(pattern, "_test.go") && !strings.HasPrefix(pattern, "..") {
+						pattern = filepath.Join("..", "internal", "test", "docs", pattern) // as this is
+					}
+					found, err := filepath.Glob(filepath.Join(folder, pattern))
 					if err != nil {
 						t.Fatal(err)
 					}
-					files = append(files, found...)
+					for _, file := range found {
+						if file, err = filepath.Abs(file); err != nil {
+							t.Fatal(err)
+						}
+						files = append(files, file)
+					}
 				}
 				if !standsInOne(t, files, code) {
 					t.Errorf("%s has code that is not in any of %q as it is there:\n%s", name, files, code)
@@ -191,7 +208,7 @@ func TestLinks(t *testing.T) {
 			if found[1] != "" {
 				file = filepath.Join(filepath.Dir(name), found[1])
 			}
-			if _, err := os.Stat(file); err != nil {
+			if _, err := os.Stat(filepath.Join(folder, file)); err != nil {
 				t.Errorf("%s links to %s, which is not there", name, found[1])
 				continue
 			}
