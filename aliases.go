@@ -21,7 +21,8 @@ func FromContext(ctx context.Context) (f *Frame, ok bool) {
 	return frame.Internal(call.Private{}).From(ctx)
 }
 
-// Observer hears of every message that a server serves; see frame.Observer.
+// Observer is notified of every message that a server serves; see
+// frame.Observer.
 type Observer = frame.Observer
 
 // Outcome is how a message ended; see frame.Outcome.

@@ -63,18 +63,17 @@ func ElicitURL(f *Frame, key, message, address string) (Elicited[struct{}], erro
 	return ask.ElicitURL(f, key, message, address)
 }
 
-// Ask asks the client several questions at once; each puts its answer where it
-// was told to. In legacy revisions it sends them and waits for the answers; in
-// the modern one it returns ErrInputRequired until the client has sent them
+// Ask asks the client several questions at once; each stores its answer in its own
+// variable. In legacy revisions it sends them and waits for the answers; in the
+// modern one it returns ErrInputRequired until the client has sent them
 // (basic/patterns/mrtr of 2026-07-28).
 //
-// Keys must differ within a request and stay the same from round to round: a
-// key that is used for a second time is an error, since the answer of the first
-// would be taken for that of the second. In the modern revision a question whose
-// text, form or address is another one when the handler runs again is a new
-// question, which is asked anew: an answer is to what the user has seen. What
-// differs by itself, such as a time or a random part of a URL, is for Once. A client
-// that did not declare the capability is not asked: that is an error.
+// Keys must differ within a request and stay the same from round to round: a key
+// that is used for a second time is an error, since the two answers could be
+// confused. In the modern revision, a question whose text, form or address has
+// changed when the handler runs again is a new question, and is asked again. Use
+// Once for values that differ in each run, such as a time or a random part of a URL.
+// A client that did not declare the capability is not asked: that is an error.
 func Ask(f *Frame, questions ...*Question) error { return ask.All(f, questions...) }
 
 // Once runs fn once per request, however often its handler runs again for
@@ -82,12 +81,11 @@ func Ask(f *Frame, questions ...*Question) error { return ask.All(f, questions..
 // do not run again, it simply runs fn. T must survive encoding/json. An error
 // is not kept: fn runs again then.
 //
-// What fn returned travels with the client's next round, so it is known from
-// then on, and not in the round in which fn ran: a client that sends one round
-// twice, on purpose or because the answer was lost, has fn run twice. What must
-// never happen twice also needs a record of the server's own, for instance one
-// by the id of an order that an earlier round has made (Security Considerations
-// in basic/patterns/mrtr of 2026-07-28).
+// The value travels with the client's next round. A client that sends the same
+// round twice, on purpose or because the answer was lost, runs fn twice. If a
+// step must never happen twice, the server must also record it, for instance by
+// the id of an order that an earlier round has made (Security Considerations in
+// basic/patterns/mrtr of 2026-07-28).
 func Once[T any](f *Frame, key string, fn func() (T, error)) (T, error) {
 	return ask.Once(f, key, fn)
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/talaria-go/mcp/schema"
 )
 
-// Completion are the values that an argument can have, the best ones first. A
-// client gets 100 at most, and is told if there are more. Total is how many
-// there are in all; 0 stands for the number of Values.
+// Completion has the values that an argument can have, the best ones first. A
+// client receives at most 100, and learns whether there are more. Total is
+// the number of all values; 0 means the number of Values.
 type Completion = protocol.Completion
 
 // CompletionQuery is what a client asks while its user types.
@@ -27,8 +27,8 @@ type CompletionQuery struct {
 	Arguments map[string]string
 }
 
-// Complete makes a func find values for an argument of a prompt or a variable
-// of a resource template. Those whose tags list their values (oneof or enum),
+// Complete makes fn complete an argument of a prompt or a variable of a
+// resource template. Arguments whose tags list their values (oneof or enum),
 // and booleans, are completed without it.
 func Complete(argument string, fn func(f *Frame, q CompletionQuery) (Completion, error)) ArgumentOption {
 	return arguments(func(set *settings) {

@@ -152,9 +152,9 @@ func (c *compiler) schemaOptions() schema.Options {
 // as it is. With one, h runs on a goroutine of its own, and the request is
 // answered in time even if h ignores its context.
 //
-// That goroutine is counted by the server whose request it is, which is another
-// than that of the compiler where this one is mounted: its shutdown has to wait
-// for it.
+// That goroutine is counted by the server whose request it is, which is not
+// that of the compiler if this one is mounted: its shutdown waits for the
+// goroutine.
 func (c *compiler) limited(limit time.Duration, h frame.Handler, late lateAnswer) frame.Handler {
 	s := c.server
 	if limit <= 0 {
@@ -311,8 +311,8 @@ func (o common) resourceOption(set *resourceSettings) { o(&set.settings) }
 func (o common) promptOption(set *promptSettings)     { o(&set.settings) }
 func (o common) methodOption(set *methodSettings)     { o(&set.settings) }
 
-// Doc says what the component is for. Models choose by it. No client hears what
-// a method is for.
+// Doc says what the component is for. Models choose by it. The description of a
+// method is not sent to clients.
 func Doc(text string) Option { return common(func(set *settings) { set.doc = text }) }
 
 // Title is the name that people see.
@@ -354,8 +354,8 @@ func Meta(key string, value any) Option {
 }
 
 // Timeout limits each call of a tool or method, read of a resource or get of a
-// prompt, in place of the limit of the server. When it passes, the client is
-// told so at once and the handler's context ends.
+// prompt, in place of the limit of the server. When it passes, the client
+// receives an error at once, and the handler's context ends.
 func Timeout(limit time.Duration) Option {
 	return common(func(set *settings) {
 		if limit <= 0 {
@@ -365,19 +365,17 @@ func Timeout(limit time.Duration) Option {
 	})
 }
 
-// Scopes makes a component be for those clients alone that were granted all of
-// scopes. Lists leave it out for others, and are then private. Who uses it all
-// the same is refused before any handler runs, and before any middleware does but
-// for custom methods: over HTTP with the challenge by which clients ask their user for
-// more and come again (step-up, basic/authorization of 2025-11-25 and 2026-07-28),
-// elsewhere with a JSON-RPC error.
+// Scopes restricts a component to clients with all of scopes. Lists omit it for other
+// clients, and are then private. A request of such a client is rejected before any
+// handler and, except for custom methods, before any middleware runs: over HTTP with
+// the challenge by which clients ask their user for more and come again (step-up,
+// basic/authorization of 2025-11-25 and 2026-07-28), elsewhere with a JSON-RPC error.
 //
 //	mcp.Tool("add_note", addNote, mcp.Scopes("notes:write"))
 //
-// Who was granted what is found out by the middleware of package auth, or told
-// with WithIdentity. Without either nobody has any scope, on stdio
-// neither. Given twice, the option adds. For needs that depend on arguments see
-// Frame.NeedScopes.
+// The middleware of package auth, or WithIdentity, sets the scopes of a client.
+// Without either a client has no scope, also on stdio. Given twice, the option adds.
+// For needs that depend on arguments see Frame.NeedScopes.
 func Scopes(scopes ...string) Option {
 	scopes = slices.Clone(scopes)
 	return common(func(set *settings) {
@@ -419,10 +417,9 @@ func withScopes(scopes []string, h frame.Handler) frame.Handler {
 	}
 }
 
-// VisibleTo makes a component be there for those clients alone for whose
-// requests fn returns true; see Options.Filter, which must also let it pass.
-// fn runs for each list and each call. It should decide by who asks, as
-// Frame.Principal tells, and not by what. Given twice, both have to agree.
+// VisibleTo restricts a component to clients whose requests fn accepts; see Options.Filter, which must also let it pass. fn runs for each
+// list and each call. It should decide by the client, as by Frame.Principal,
+// and not by the request. Given twice, both must return true.
 func VisibleTo(fn func(f *Frame) bool) Option {
 	return common(func(set *settings) {
 		if fn == nil {
@@ -436,9 +433,9 @@ func VisibleTo(fn func(f *Frame) bool) Option {
 	})
 }
 
-// runner is a func with its types erased: decode fills a pointer to its input,
-// and out is a pointer to its result. It calls decode once, before the func; an
-// error of decode is returned as it is, and the func does not run: then out is nil.
+// runner is a function with its types erased: decode fills a pointer to its input,
+// and out is a pointer to its result. It calls decode once, before the function. An
+// error of decode is returned unchanged; the function does not run, and out is nil.
 // Several goroutines may run one at once.
 type runner func(f *frame.Frame, decode func(f *frame.Frame, in any) error) (out any, err error)
 
@@ -460,7 +457,7 @@ func erase[Ctx context.Context, In, Out any](fn func(ctx Ctx, in In) (Out, error
 	}
 }
 
-// handlerFaults says what is wrong with the func of a component.
+// handlerFaults returns the errors in the signature of a component's function.
 func handlerFaults[Ctx context.Context](isNil bool) (f faults) {
 	if isNil {
 		f = append(f, "the func is nil")

@@ -1,8 +1,9 @@
 // Package mcp makes servers for the Model Context Protocol from plain Go
 // functions.
 //
-// A tool is a func whose argument is a struct; the struct's tags become, once,
-// the JSON Schema that a model sees and the check that runs on every call:
+// A tool is a function whose argument is a struct. The struct's tags are compiled
+// once, into the JSON Schema that a model sees and the check that runs on every
+// call:
 //
 //	type AddIn struct {
 //		A int `json:"a" jsonschema_description:"first summand"`
@@ -17,29 +18,29 @@
 // # Components
 //
 // What a Server offers is a [Component]: [Tool], [Resource], [Template] and
-// [Prompt] make one of a func, [File], [Bytes] and [Directory] of data, [Method]
-// a method of your own. Options describe it. There is a type of option for each
-// kind, so that one in the wrong place does not compile; [Option] fits all.
+// [Prompt] are made from functions, [File], [Bytes] and [Directory] from data, and
+// [Method] serves a custom method. Options describe it. There is a type of option
+// for each kind, so that one in the wrong place does not compile; [Option] fits
+// all.
 //
-// The func's first parameter is a [*Frame], or a context.Context if that is
-// enough. The Frame is the context of the request and knows who asks, and how to
-// tell the client of progress. What the func returns decides the form of the
-// result: any Go value, [Content], or the builders [Result], [ResultOf] and
-// [Messages]. An error is for the model to read, an [*Error] for the client's
-// program. [Elicit] and [Ask] ask the user, [Once] keeps what must not happen
-// again when the client comes back with the answer, and a [Key] keeps values for
-// the session.
+// The first parameter of the function is a [*Frame], or a context.Context if that
+// is enough. The Frame is the context of the request: it has the client and its
+// identity, and sends progress. The result type decides the form of the result: any
+// Go value, [Content], or the builders [Result], [ResultOf] and [Messages]. An
+// error is for the model to read, an [*Error] for the client's program. [Elicit]
+// and [Ask] ask the user, [Once] keeps the result of a step that must not run again
+// when the client sends the answer, and a [Key] keeps values for the session.
 //
 // # Serving
 //
 // One Server serves every protocol revision from 2024-11-05 to 2026-07-28 at the
 // same time: over HTTP ([Server.Handler]), over standard input and output
-// ([Server.ServeStdio]), over sockets and any transport.Conn. Components may
-// come and go meanwhile, and clients that watch are told. Middleware
-// ([Server.Use]) wraps every method, [Server.Mount] takes in what another Server
-// offers, [Server.Shutdown] ends in order. [Options] shape all of it: its
-// [Limits] are the numbers and its [Timeouts] the durations, of which 0 is the
-// default and negative is none.
+// ([Server.ServeStdio]), over sockets and any transport.Conn. Components can be
+// added and removed while it serves, and subscribed clients are notified.
+// Middleware ([Server.Use]) wraps every method, [Server.Mount] takes in what
+// another Server offers, [Server.Shutdown] ends in order. [Options] shape all of
+// it: [Limits] has the sizes and [Timeouts] the durations. 0 is the default, and
+// negative means no limit.
 //
 // # Other packages
 //

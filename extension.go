@@ -97,8 +97,8 @@ func MadeOption(of option.Tool) ToolOption {
 	})
 }
 
-// made is what Made returns. What is made may be added to several servers, and is
-// made for each of them anew, with its limits.
+// made is the result of Made. It can be added to several servers, and is made for
+// each of them with that server's limits.
 type made struct {
 	of       option.Component
 	settings *methodSettings
@@ -129,10 +129,10 @@ func (m *made) compile(c *compiler) error {
 	return nil
 }
 
-// What follows serves the methods of the extension io.modelcontextprotocol/skills
-// from the catalog, into which package skill brings its entries. They stand in
-// the table of methods from the start, because a mounted server may bring the
-// first skill long after that was made.
+// The functions below serve the methods of the extension
+// io.modelcontextprotocol/skills from the catalog, to which package skill adds
+// its entries. The methods are in the table from the start, because a mounted
+// server may add the first skill much later.
 
 // skillSettings are those of the extension, as it is declared. The server always
 // reads directories: it has the files of each skill at hand.
@@ -141,8 +141,8 @@ type skillSettings struct {
 }
 
 // skillMethods are the rows of the method table for skills. In a revision that the
-// extension is not for, and at a server that never had a skill, they answer as
-// methods do that nobody knows.
+// extension is not for, and at a server that never had a skill, they answer like
+// unknown methods.
 func skillMethods(s *Server) []dispatch.Method {
 	row := func(name string, params bool, serve func(f *frame.Frame, view registry.View) (protocol.Result, error)) dispatch.Method {
 		known := s.viewed(hasSkills, serve)
@@ -170,8 +170,8 @@ func listSkills(f *frame.Frame, view registry.View) (protocol.Result, error) {
 	return page, nil
 }
 
-// getSkill serves skills/get. Who may not see a skill gets the answer for one that
-// does not exist.
+// getSkill serves skills/get. A client that may not see a skill receives the
+// answer for one that does not exist.
 func getSkill(cache protocol.Cache) func(f *frame.Frame, view registry.View) (protocol.Result, error) {
 	return func(f *frame.Frame, view registry.View) (protocol.Result, error) {
 		uri := f.Request().Params.Name

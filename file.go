@@ -32,10 +32,10 @@ func Bytes(uri string, data []byte, opts ...ResourceOption) Component {
 	return newResource(uri, func(*Frame) (ResourceContents, error) { return contents, nil }, append(own, opts...))
 }
 
-// File makes a resource of a file, which is read anew each time. It goes out
-// as Bytes does. Add fails if there is no such file; one that is gone later is
-// not found. Clients are never told the path. A file beyond Limits.File is
-// refused when it is read.
+// File makes a resource of a file, which is read for each request. It is sent
+// as Bytes is. Add fails if there is no such file; one that is removed later
+// is not found. Clients never receive the path. A file larger than Limits.File
+// is rejected when it is read.
 func File(uri, name string, opts ...ResourceOption) Component {
 	return &file{uri: uri, name: name, opts: opts}
 }
@@ -71,8 +71,8 @@ func (f *file) compile(c *compiler) error {
 // Directory makes the files of a file system readable: a template uri{+path}
 // for all of them, with completion of paths, and a resource at uri that lists
 // the top. uri ends in a slash. Reading a directory gives a JSON array of its
-// entries, each with name, uri, and size or directory. Files go out as Bytes
-// does and are read anew each time.
+// entries, each with name, uri, and size or directory. Files are sent as
+// Bytes is, and read for each request.
 //
 // Paths that lead out of the file system are refused. Beware that os.DirFS
 // follows symbolic links; the FS of an os.Root does not let them lead out:
@@ -145,7 +145,7 @@ type entry struct {
 }
 
 // list returns the entries of a directory as JSON, in the order of their names.
-// An entry whose size cannot be told has none.
+// An entry whose size is unknown has none.
 func (d *directory) list(name string) (ResourceContents, error) {
 	found, err := fs.ReadDir(d.fsys, name)
 	if err != nil {
@@ -201,8 +201,8 @@ func (d *directory) complete(typed string) (Completion, error) {
 	return c, nil
 }
 
-// readFile reads a file of at most limit bytes, whose MIME type is found out if
-// none is told.
+// readFile reads a file of at most limit bytes. Without a MIME type it detects
+// one.
 func readFile(fsys fs.FS, name, mediaType string, limit int) (ResourceContents, error) {
 	// Opening a named pipe would wait for its writer.
 	if info, err := fs.Stat(fsys, name); err != nil {

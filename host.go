@@ -37,15 +37,15 @@ var (
 const methodSessionEnd = "session/terminate"
 
 // host is the Server as its connections and sessions see it. It is a type of its
-// own so that the methods of conn.Host, which users must not call, are none of
-// Server's.
+// own so that the methods of conn.Host, which users must not call, are not
+// methods of Server.
 type host Server
 
 var _ conn.Host = (*host)(nil)
 
 // newSessions makes the table of HTTP sessions. NewServer calls it. Sessions
-// that come from a store have not passed Opened in this process, so that the
-// table is told what to do when one ends.
+// from a store have not passed Opened in this process, so the table has the
+// function to call when one ends.
 func (h *host) newSessions() *session.Manager {
 	config := h.opts.sessions(h.storeFailed("session store", "sessions"), h.dropped)
 	if h.post != nil {
@@ -55,8 +55,9 @@ func (h *host) newSessions() *session.Manager {
 	return session.NewManager(config)
 }
 
-// newPost makes what carries messages between the replicas of the server, and
-// what tells of changes at other replicas. If the server is alone, there are none.
+// newPost makes the bus that carries messages between the replicas of the server,
+// and the hub that publishes changes of other replicas. A server without a store
+// has neither.
 func (h *host) newPost() {
 	if h.opts.Store == nil {
 		return
@@ -92,7 +93,8 @@ func (h *host) catalogue() map[string]string {
 	return digests
 }
 
-// share begins to hear of other replicas, and to renew what they share.
+// share begins to receive messages of other replicas, and to renew what they
+// share.
 func (h *host) share() {
 	if h.post != nil {
 		replicas := (*conn.Replicas)(h.connections)
@@ -173,7 +175,7 @@ func (h *host) notifyAll(method string, n *notification) error {
 	return behind(method, dropped)
 }
 
-// behind is the error of a notification that so many sessions go without.
+// behind is the error of a notification that n sessions did not receive.
 func behind(method string, sessions int) error {
 	if sessions == 0 {
 		return nil
@@ -254,7 +256,7 @@ func (h *host) notified(m post.Message) bool {
 		case s.Session == "":
 			_, _ = h.notify(&n) // what is dropped is in the log
 		case n.uri == "":
-			_ = h.notifyOne(s.Session, &n) // who has left hears no more
+			_ = h.notifyOne(s.Session, &n) // a client that disconnected receives no more
 		default:
 			if task, ok := h.running.Begin(context.Background()); ok {
 				go func() {
@@ -306,8 +308,8 @@ func (h *host) toolLabel(f *frame.Frame) string {
 }
 
 // Names implements conn.Host. Names are counted when they are first asked for, and
-// stay counted when their components go: what was told once is a series of a
-// metric for ever.
+// stay counted when their components are removed: a name that was reported once is
+// a series of a metric.
 func (h *host) Names(method, name string) bool {
 	kind := KindTool
 	if method == protocol.MethodPromptsGet {
@@ -348,8 +350,8 @@ func (h *host) storeFailed(which, why string) func(error) {
 	}
 }
 
-// tell tells the observers of an event. What happens before the server serves is
-// told to nobody: observers may still come.
+// tell notifies the observers of an event. Events before the server serves are
+// dropped, because observers may still be added.
 func (h *host) tell(e Event) {
 	if d := h.dispatcher.Load(); d != nil {
 		d.Tell(e)

@@ -21,15 +21,15 @@ import (
 	"github.com/talaria-go/mcp/schema"
 )
 
-// Method makes a method that the specification does not have of a func, in
-// every revision; those that it has go on as they are. The func's first
-// parameter is that of a [Tool]. The params, without the members that are the
-// protocol's own, are decoded into In and checked by its tags, as the arguments
-// of a tool are, but strictly: the string "5" is no number, and null is no
-// absent member. Params that do not pass are the error -32602 with all problems.
-// Out is a struct or a map, or a pointer to one: its members are those of the
-// result. struct{} returns nothing. json.RawMessage, as In or Out, is the JSON
-// object as it is.
+// Method makes a custom method from a function, in every revision. Methods of
+// the specification cannot be replaced. The first parameter of the function is
+// that of a [Tool]. The params, without the members that are the protocol's own,
+// are decoded into In and checked by its tags, as the arguments of a tool are,
+// but strictly: the string "5" is not a number, and null is not an absent
+// member. Params that do not pass are the error -32602 with all problems. Out is
+// a struct or a map, or a pointer to one: its members are those of the result.
+// struct{} returns nothing. json.RawMessage, as In or Out, is the JSON object as
+// it is.
 //
 // The handler can ask the client only in legacy revisions. Revision 2026-07-28
 // lets no other requests than tools/call, prompts/get and resources/read be
@@ -41,8 +41,8 @@ import (
 // that are taken, are faults of Server.Add. So is a method that is added after
 // the server began to serve.
 //
-// VisibleTo and Scopes hide and guard a method; what describes it, as Doc, is
-// for who reads the program, since no list has methods.
+// VisibleTo and Scopes hide and guard a method; its description, as Doc, is for
+// readers of the program, since no list has methods.
 func Method[Ctx context.Context, In, Out any](name string, fn func(ctx Ctx, in In) (Out, error), opts ...MethodOption) Component {
 	m := &method{name: name, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](), run: erase(fn), settings: &methodSettings{}}
 	m.settings.faults = handlerFaults[Ctx](fn == nil)
@@ -50,7 +50,7 @@ func Method[Ctx context.Context, In, Out any](name string, fn func(ctx Ctx, in I
 	return m
 }
 
-// method is a custom method with the types of its func erased.
+// method is a custom method with the types of its function erased.
 type method struct {
 	name     string
 	in, out  reflect.Type
@@ -100,9 +100,9 @@ func (m *method) decoder(c *compiler) (func(ctx context.Context, params []byte, 
 // rawType is the type that stands for any JSON object, in and out.
 var rawType = reflect.TypeFor[json.RawMessage]()
 
-// handler returns what decodes params, runs the func and makes the result of
-// what it returned. A nil pointer, map or slice is the empty result, since null
-// would be none.
+// handler returns the function that decodes params, calls fn and makes the
+// result. A nil pointer, map or slice is the empty result, since null is not a
+// result.
 func (m *method) handler(decode func(ctx context.Context, params []byte, in any) error) frame.Handler {
 	own := func(f *frame.Frame, in any) error { return decode(f, ownParams(f.Request().Params.Raw), in) }
 	return func(f *frame.Frame) (protocol.Result, error) {
@@ -298,7 +298,7 @@ func forRequests(h frame.Handler) frame.Handler {
 	}
 }
 
-// forNotifications keeps requests from a method that answers nobody.
+// forNotifications rejects requests to a method without a response.
 func forNotifications(f *frame.Frame) (protocol.Result, error) {
 	if !f.Request().ID.IsZero() {
 		return nil, wire.MethodNotFound(f.Request().Method)
@@ -308,7 +308,7 @@ func forNotifications(f *frame.Frame) (protocol.Result, error) {
 
 // notified serves a notification with own, and then with fn. A request of that
 // name, and a notification that own refuses, do not come to fn. Its error is
-// logged, because it is answered to nobody.
+// logged, because a notification has no response.
 func notified(own frame.Handler, fn func(f *frame.Frame) error, logger *zerolog.Logger) frame.Handler {
 	return func(f *frame.Frame) (protocol.Result, error) {
 		result, err := own(f)

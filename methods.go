@@ -25,8 +25,8 @@ import (
 
 // methods is the table of everything that clients may ask for. dispatch calls it
 // once, with s.composing held; it takes s.adding, and freezes s.customs. The
-// handlers in it find their components anew for each request, so that the table
-// need not change when components do.
+// handlers in it look up their components for each request, so the table does
+// not change with the components.
 func (s *Server) methods() []dispatch.Method {
 	table := []dispatch.Method{
 		{Name: protocol.MethodInitialize, Revisions: dispatch.Legacy, Params: true, Serve: s.initialize},
@@ -58,8 +58,8 @@ func (s *Server) methods() []dispatch.Method {
 func ignore(*frame.Frame) (protocol.Result, error) { return wire.EmptyResult{}, nil }
 
 // catalogKey is the key of the Catalog among the assigns of a session. No name
-// or Key of a user equals it, and it is none of the values that a session store
-// takes: what a session was given ends with the process.
+// or Key of a user equals it, and a session store does not take its value: the
+// components of a session end with the process.
 type catalogKey struct{}
 
 // catalogOf returns what a session has of its own; nil if that is nothing, as
@@ -78,12 +78,12 @@ func (s *Server) view(f *frame.Frame) registry.View {
 	return s.catalog.View(f, catalogOf(frame.Internal(call.Private{}).Session(f)))
 }
 
-// Tools yields the tools that the client of f is shown, sorted by name, as its
-// tools/list does, and those that a handler added to its session. Those of a server that
-// is mounted have the names that they have in s, as for Call, if the client sees them in
-// the outermost server. A nil f yields all tools of the server, whoever may see them, for
-// programs that have no client to ask; an f of another server yields none. What is yielded
-// is shared: nothing in it may be changed. Its visibility rules run meanwhile.
+// Tools yields the tools that the client of f sees, sorted by name, as tools/list does,
+// and those that a handler added to its session. Tools of a mounted server have their
+// names in s, as for Call, if the client sees them in the outermost server. A nil f yields
+// all tools of the server, for programs without a client; an f of another server yields
+// none. The values are shared and must not be changed. Visibility rules run during the
+// iteration.
 func (s *Server) Tools(f *Frame) iter.Seq[protocol.Tool] {
 	return offered[protocol.Tool](s, f, KindTool)
 }
@@ -103,8 +103,8 @@ func (s *Server) Templates(f *Frame) iter.Seq[protocol.ResourceTemplate] {
 	return offered[protocol.ResourceTemplate](s, f, KindTemplate)
 }
 
-// offered yields what of a kind there is for the client of f; a nil f is for
-// everybody. T is what definitions of the kind are.
+// offered yields the components of a kind that the client of f sees; a nil f
+// sees all. T is the type of their definitions.
 func offered[T any](s *Server, f *Frame, kind Kind) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for _, e := range s.offers(f, kind) {
@@ -115,7 +115,8 @@ func offered[T any](s *Server, f *Frame, kind Kind) iter.Seq[T] {
 	}
 }
 
-// offers returns what of a kind there is for the client of f; a nil f is for everybody.
+// offers returns the components of a kind that the client of f sees; a nil f
+// sees all.
 func (s *Server) offers(f *Frame, kind Kind) []*registry.Entry {
 	if f == nil {
 		return s.catalog.View(nil, nil).Internal(call.Private{}).Offered(kind)
@@ -141,7 +142,7 @@ func (s *Server) offers(f *Frame, kind Kind) []*registry.Entry {
 // result that is marked as a failure comes with an error that has its text. An error
 // without a result is what the client would get as one: return it, which matters for
 // ErrInputRequired, as in revision 2026-07-28 the handler runs again when its client has
-// answered. A result that is not looked at can be returned as it is, by a func whose
+// answered. A result that is not looked at can be returned as it is, by a function whose
 // result is a protocol.Result.
 //
 // The call is a part of its request: it shares the session, progress and log, and
@@ -245,8 +246,8 @@ func (s *Server) lists(needs feature, kind Kind) frame.Handler {
 }
 
 // feature is what a server has of components, as far as it is declared to
-// clients or costs something. It is a set of the bits below. hasScopes is
-// declared to nobody: without it gate looks nothing up.
+// clients or costs something. It is a set of the bits below. hasScopes is never
+// declared: without it gate looks nothing up.
 type feature uint32
 
 const (
@@ -309,10 +310,10 @@ func listsOf(entries []*registry.Entry) (methods []string) {
 }
 
 // declare notes what kinds of components there are, before a request can find
-// them, so that gate knows of scopes in time. What was there once stays
-// declared: a client that was told of prompts may ask for them after the last
-// one is gone, and gets an empty list. It is called by whoever changes a
-// Catalog, that of a session too, on any goroutine.
+// them, so that gate checks scopes in time. A kind stays declared: a client
+// may list prompts after the last one was removed, and receives an empty
+// list. Every change of a Catalog calls it, also that of a session, on any
+// goroutine.
 func (s *Server) declare(entries []*registry.Entry) { s.has.Or(uint32(featuresOf(entries))) }
 
 // had reports whether the server has, or once had, some of what x says.
@@ -341,8 +342,9 @@ func (s *Server) gate(next Handler) Handler {
 	}
 }
 
-// attachKey is the key, among the assigns of a session, of what tells that
-// Options.OnSessionAttach has run for it. As with catalogKey, nobody else has it.
+// attachKey is the key, among the values of a session, of the mark that
+// Options.OnSessionAttach has run for it. As with catalogKey, no user's key
+// equals it.
 type attachKey struct{}
 
 // attachment is the attaching of one copy of a session. turn has a value in it
@@ -380,8 +382,8 @@ func (s *Server) attach(f *frame.Frame) error {
 	return err
 }
 
-// lapsed returns an error if the token that a connection began with has ended.
-// Requests over HTTP bring one each, and it was checked with them.
+// lapsed returns an error if the token of a connection has expired. Each HTTP
+// request has its own token, which was checked with it.
 func lapsed(f *frame.Frame) error {
 	if via := f.Transport(); via == frame.HTTP || via == frame.SSE {
 		return nil
@@ -464,7 +466,7 @@ func (s *Server) discover(f *frame.Frame) (protocol.Result, error) {
 	}}), nil
 }
 
-// capabilities tells what the server offers in rev.
+// capabilities returns the capabilities of the server in rev.
 func (s *Server) capabilities(rev protocol.Revision) protocol.ServerCapabilities {
 	c := protocol.ServerCapabilities{
 		Tools: &protocol.ListCapability{ListChanged: true},
@@ -522,8 +524,8 @@ func (s *Server) discoveryFor(f *frame.Frame, d Discovery) Discovery {
 	return d
 }
 
-// discoverCache says who may keep the result of server/discover: the client
-// alone, if it was made for it.
+// discoverCache returns who may cache the result of server/discover: only the
+// client, if it was made for that client.
 func (s *Server) discoverCache() protocol.Cache {
 	cache := s.opts.listCache()
 	if s.opts.Discover != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/talaria-go/mcp/scale"
 )
 
-// mountSeparator stands between the prefix of a mount and a name. It is not a
-// dot, with which several hosts refuse a name or a whole server.
+// mountSeparator separates the prefix of a mount from a name. It is not a
+// dot, because several hosts reject a dot in a name, or a whole server.
 const mountSeparator = "_"
 
 // mount is one server within another. It is known to the child's mounts from the
@@ -131,7 +131,7 @@ func (m *mounted) Value(key any) any {
 	return m.Context.Value(key)
 }
 
-// mountedIn returns the innermost mounted that f is in; nil if that is none.
+// mountedIn returns the innermost mounted server of f; nil if there is none.
 func mountedIn(f *frame.Frame) *mounted {
 	m, _ := f.Value(mountKey{}).(*mounted)
 	return m
@@ -192,8 +192,8 @@ func (m *mount) mask(err error) error {
 	return &protocol.Error{Code: protocol.CodeInternal, Err: err}
 }
 
-// leftOut logs what of the child's cannot be offered. It runs on the goroutine
-// that added it to the child, whose Add succeeds all the same.
+// leftOut logs the components of child that cannot be offered. It runs on the
+// goroutine that added them to child, whose Add succeeds.
 func (m *mount) leftOut(fault error) {
 	safely.Log(m.parent.logger.Error().Err(fault).Str("prefix", m.prefix), "something mounted was left out")
 }

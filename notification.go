@@ -19,15 +19,15 @@ type notification struct {
 	level  protocol.Level // of a log message, or 0
 }
 
-// wanted tells whether a session wants it.
+// wanted reports whether a session wants it.
 func (n *notification) wanted(x *session.Session) bool {
 	return (n.level == 0 || n.level >= x.LogLevel()) && (n.uri == "" || x.Subscribed(n.uri))
 }
 
 // newNotification checks that the server may send such a notification, and
-// encodes it. Refused are those that belong to a request, those that clients
-// send, and names of the specification that are no notifications. Those under
-// notifications/ that are not known pass: extensions define some.
+// encodes it. It rejects notifications that belong to a request or that
+// clients send, and other names of the specification. Unknown names under
+// notifications/ pass, because extensions define some.
 func newNotification(method string, params any) (n notification, err error) {
 	refuse := func(format string, args ...any) (notification, error) {
 		return notification{}, fmt.Errorf("mcp: notification %q: %w", method, fmt.Errorf(format, args...))

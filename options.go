@@ -47,22 +47,21 @@ type Options struct {
 	// ListTTL is how long a client may keep lists, and what Discover says; 0
 	// means not at all.
 	ListTTL time.Duration
-	// ListPublic lets what stands between client and server keep lists, too, and
-	// give them to everybody. Lists that differ between clients never are.
+	// ListPublic lets caches between server and clients store lists and serve
+	// them to all clients. Lists that differ between clients are never public.
 	ListPublic bool
-	// Filter decides which components are there for the client of a request: of
-	// which kind, and by which name, URI or URI template. Those for which it
-	// returns false are in no list, and calling them is the same error as
-	// calling what does not exist. Lists are then made for each request, and
-	// are for its client alone; announcements that a list has changed still go
-	// to everybody. nil shows everything. See also VisibleTo, which hides one
-	// component, and leaves the lists without such components shared.
+	// Filter decides which components the client of a request sees, by kind and
+	// name, URI or URI template. Components for which it returns false are in no
+	// list, and calling one is the same error as calling an unknown one. Lists are
+	// then made for each request and are private; notifications of changed lists
+	// still go to all clients. nil shows everything. See also VisibleTo, which hides
+	// one component, and leaves the lists without such components shared.
 	Filter func(f *Frame, kind Kind, name string) bool
-	// Discover may change what the server says of itself to the client of f, for
-	// each initialize and server/discover anew. What it takes out of d is not
-	// declared, and still served; an Info without Name or Version has those of
-	// the server. Further results of modern revisions name the server as its
-	// Info does.
+	// Discover may change the server's description for the client of f, in each
+	// response to initialize and server/discover. A capability that it removes
+	// is not declared, but still served. An Info without Name or Version keeps
+	// those of the server. Other results of modern revisions name the server by
+	// this Info.
 	Discover func(f *Frame, d *Discovery)
 	// OnSessionStart runs once for each legacy session, before initialize is
 	// answered. An error refuses the session: a *Error as it is, others as
@@ -78,17 +77,16 @@ type Options struct {
 	// closed belongs to the program. An error refuses the request, as that of
 	// OnSessionStart does, and the next one tries again.
 	OnSessionAttach func(f *Frame) error
-	// OnSessionEnd runs once for each session that OnSessionStart let in, when it
-	// has ended and its last request is over, with the reason:
+	// OnSessionEnd runs once for each session that OnSessionStart accepted, when
+	// it has ended and its last request is over, with the reason:
 	// ErrSessionDeleted, ErrSessionIdle, ErrServerClosed, that of
 	// Frame.EndSession, or else ErrSessionClosed or the cause that the context of
-	// its connection ended for. The session's assigns and client are in f;
-	// nothing reaches the client any more. It must not call Shutdown.
+	// its connection ended for. f has the session's values and client; messages no
+	// longer reach the client. It must not call Shutdown.
 	//
-	// With a Store, a session that lives when the server shuts down has not
-	// ended. OnSessionEnd runs once, at the replica that ends the session, and
-	// once more at another one if that replica dies meanwhile. OnSessionAttach has
-	// not always run there.
+	// With a Store, sessions survive the shutdown of the server. OnSessionEnd runs
+	// once, at the replica that ends the session, and again at another one if that
+	// replica dies during the call. OnSessionAttach may not have run there.
 	OnSessionEnd func(f *Frame, reason error)
 	// AllowedHosts are the values of Host that are served, with or without port,
 	// over HTTP and WebSocket. Empty means: any, but on loopback addresses only
@@ -98,12 +96,11 @@ type Options struct {
 	// AllowedOrigins are the values of Origin that are served, as
 	// "https://app.example.com", besides the server's own; "*" means any.
 	AllowedOrigins []string
-	// StateKeys seal what modern clients carry for a request that asked them
-	// something, with the first key; the others open what they sealed before.
-	// Servers that share the work of an endpoint must share them, and NewServer
-	// panics if there are none beside a store, by which servers share sessions or
-	// tasks. Each has 16 random bytes or more. Empty means a key that this process
-	// makes.
+	// StateKeys encrypt the state that modern clients carry between the rounds of
+	// a request. The first key encrypts, and all of them decrypt. Servers that
+	// share an endpoint must share the keys; NewServer panics if there is a Store
+	// without keys. Each has 16 random bytes or more. Empty means a key that this
+	// process generates.
 	StateKeys [][]byte
 	// Store makes this server one of several that serve the same clients, its
 	// replicas: whichever of them a request reaches, it finds the session, or the
@@ -114,8 +111,8 @@ type Options struct {
 	// answer; requests of modern revisions do not need it. With a Store the server
 	// has goroutines of its own, from NewServer until Shutdown.
 	Store scale.Store
-	// Limits, Timeouts and HTTP are the numbers, the durations and what belongs
-	// to streamable HTTP alone.
+	// Limits, Timeouts and HTTP have the sizes, the durations and the options of
+	// streamable HTTP.
 	Limits   Limits
 	Timeouts Timeouts
 	HTTP     HTTPOptions
@@ -127,27 +124,26 @@ type Limits struct {
 	Message     int // bytes of one message, on every transport; 4 MiB
 	Batch       int // messages of a JSON-RPC batch, in the revision that has them; 100
 	Connections int // connections over sockets, WebSocket and HTTP+SSE together; 10,000
-	// ConnectionsPerPrincipal is how many of them one principal may have; a tenth of
-	// Connections, at least one. Anonymous clients, who are one principal, and all
-	// connections of Serve with them, may have all until the first client with a
-	// name comes, and half from then on.
+	// ConnectionsPerPrincipal limits the connections of one principal; a tenth of
+	// Connections, at least one. Anonymous clients count as one principal, and so do
+	// all connections of Serve. They may use all connections until the first client
+	// with an identity connects, and half after that.
 	ConnectionsPerPrincipal int
-	// Concurrent is how many calls a connection, or a legacy session, has under
-	// way; 256. Further requests of a connection wait, up to 16 MiB of messages,
-	// some 15,000 small calls, and 256 MiB of all connections: what comes beyond
-	// that is refused with CodeBusy, as are further requests of a session over
-	// HTTP. Pings, cancellations, answers to questions and the end of the
-	// connection are seen at once all the same. Modern requests over HTTP are not
-	// counted: they have no connection of their own, and the http.Server or a proxy
-	// limits them.
+	// Concurrent limits the running calls of a connection, or a legacy session;
+	// 256. Further requests of a connection wait, up to 16 MiB of messages, some
+	// 15,000 small calls, and 256 MiB for all connections. Requests beyond that are
+	// rejected with CodeBusy, as are further requests of a session over HTTP.
+	// Pings, cancellations, answers to questions and the end of the connection are
+	// still handled at once. Modern requests over HTTP are not counted: the
+	// http.Server or a proxy limits them.
 	Concurrent int
 
 	Sessions int // legacy sessions over HTTP; 10,000
-	// SessionsPerPrincipal is how many of them one principal may have; a tenth of
-	// Sessions, at least one. Anonymous clients, who are one principal, may have
-	// all, but make room for others while they have more than half. Where there
-	// is no room, sessions that were never used after initialize end first, the
-	// oldest first.
+	// SessionsPerPrincipal limits the sessions of one principal; a tenth of
+	// Sessions, at least one. Anonymous clients count as one principal. They may
+	// use all sessions, but make room for others while they have more than half.
+	// If there is no room, sessions that were never used after initialize end
+	// first, the oldest first.
 	SessionsPerPrincipal int
 	// History is how many bytes of events each session keeps for a client that
 	// comes back to a broken stream; 16 KiB. The last event is kept beyond that,
@@ -157,28 +153,33 @@ type Limits struct {
 	// Event is how many bytes an event may have to be kept; 1 MiB. A client that
 	// comes back for a longer one is refused, and told why.
 	Event int
-	// SessionMemory is how many bytes all sessions together keep of messages: in
-	// their histories, and while they wait for streams; 64 MiB. When it is used
-	// up, sessions drop their histories, the least recently added to first; when
-	// that is not enough, messages that belong to no request are dropped, those first
-	// whose client has read nothing for the longest time. Messages that wait have three
-	// quarters of it. That a list has changed is never dropped. As much
-	// again is for the URIs of resources that they subscribed to; beyond that no
-	// session subscribes. And as much for what clients say of themselves, beyond
-	// 2 KiB each, of which a principal may have a tenth: where there is no room,
-	// sessions that were never used after initialize end. And as much, of which a
-	// principal may have a tenth, for answers that Options.Store keeps since their
-	// clients are away; beyond that it keeps none.
+	// SessionMemory limits the bytes that all sessions keep of messages, in their
+	// histories and while they wait for streams; 64 MiB. At the limit sessions drop
+	// their histories, the least recently added to first. After that, messages outside
+	// of requests are dropped, first those of the client that has read nothing for the
+	// longest time. Waiting messages use at most three quarters of it. The notification
+	// that a list has changed is never dropped.
+	//
+	// SessionMemory also sets the following limits, each to the same value:
+	//
+	//   - URIs of the resources that sessions subscribe to; beyond it no session
+	//     subscribes
+	//
+	//   - descriptions of clients beyond 2 KiB each, a tenth of it per principal; if
+	//     there is no room, sessions that were never used after initialize end
+	//
+	//   - answers that Options.Store keeps for disconnected clients, a tenth of it per
+	//     principal; beyond it none is kept
 	SessionMemory int
 
 	Subscriptions int // subscriptions of all clients at a time; 20,000
-	// SubscriptionsPerPrincipal is how many of them one principal may have; a tenth
-	// of Subscriptions, at least one, and a tenth of the room for what they name.
-	// Anonymous clients may have as much as ConnectionsPerPrincipal says of them.
+	// SubscriptionsPerPrincipal limits the subscriptions of one principal; a tenth
+	// of Subscriptions, at least one, and a tenth of the memory for their names.
+	// Anonymous clients have the share that ConnectionsPerPrincipal describes.
 	SubscriptionsPerPrincipal int
 	PerConnection             int // subscriptions of one stdio connection or the like; 100
-	// Resources is how many one subscription, or one legacy session, names;
-	// 1,000. Their URIs may have 256 KiB in all.
+	// Resources limits the resources of one subscription, or of one legacy session;
+	// 1,000, with at most 256 KiB of URIs.
 	Resources int
 
 	Tasks        int // tasks that are kept at a time, also those that have ended; 10,000
@@ -206,28 +207,28 @@ type Limits struct {
 // negative none. Read and Write are not for standard input and output, whose
 // client may have been suspended.
 type Timeouts struct {
-	// Call limits every tool call, resource read, prompt and method that has no
-	// Timeout of its own; the default is none.
+	// Call limits every tool call, resource read, prompt and method without the
+	// option Timeout; the default is no limit.
 	Call time.Duration
-	// Grace is how long the requests of a connection, over standard input and
-	// output, a socket or a transport of your own, may go on after the client has
-	// ended its side while it may still read; 10 s. They are cancelled then.
-	// Clients that have left altogether, as all of WebSocket and HTTP+SSE do, get
-	// none.
+	// Grace is how long the requests of a connection (standard input and output,
+	// a socket or a custom transport) may continue after the client has closed
+	// its side while it may still read; 10 s. They are then cancelled. Requests
+	// of a client that has disconnected, as over WebSocket and HTTP+SSE, are
+	// cancelled at once.
 	Grace time.Duration
 
 	Read      time.Duration // for the rest of a message that a client has begun; 30 s
 	Write     time.Duration // for a client to take an answer or an event; 30 s
 	KeepAlive time.Duration // between signs of life on a quiet stream; 25 s
 
-	Session  time.Duration // a session that is unused for so long ends; 30 min
+	Session  time.Duration // idle time after which a session ends; 30 min
 	Task     time.Duration // how long a task is kept, if TaskOptions do not say; 1 h
 	Question time.Duration // how long a client may take to answer one; 15 min
 
-	// Stream ends every stream that a client listens on, and every connection but
-	// those of standard input and output and of ServeConn, at about that age, 10 %
-	// more or less: clients that come back find replicas that were started since.
-	// Calls that a connection has under way end first. The default is never.
+	// Stream is the age, plus or minus 10 %, at which event streams and
+	// connections end, except those of standard input and output and of ServeConn.
+	// Clients that reconnect then find replicas that started later. The calls of a
+	// connection finish first. The default is never.
 	Stream time.Duration
 }
 
@@ -280,10 +281,10 @@ const (
 	noTimeout = 100 * 365 * 24 * time.Hour
 )
 
-// complete replaces the numbers that stand for defaults, or for none. NewServer
-// calls it once, on its copy. Options that are not here keep their 0 and their
-// negative numbers, because the package that they go to says what those mean;
-// the funcs below hand them on.
+// complete replaces 0 with the default, and negative numbers with no limit.
+// NewServer calls it once, on its copy. Other options keep their 0 and negative
+// numbers, which have a meaning in the package that receives them from the
+// functions below.
 func (o *Options) complete() {
 	for _, limit := range []struct {
 		value *int
@@ -333,7 +334,7 @@ func (o *Options) complete() {
 	}
 }
 
-// listCache says how long, and for whom, lists may be kept.
+// listCache returns how long, and by whom, lists may be cached.
 func (o *Options) listCache() protocol.Cache {
 	return protocol.Cache{TTL: o.ListTTL, Public: o.ListPublic || o.ListTTL <= 0}
 }
@@ -354,7 +355,7 @@ func (o *Options) socket() *transport.SocketOptions {
 }
 
 // stream returns the options of standard input and output, which have no
-// timeouts: a client that was suspended may go on.
+// timeouts: a suspended client may continue.
 func (o *Options) stream() *transport.StreamOptions {
 	return &transport.StreamOptions{MaxMessage: o.Limits.Message}
 }
@@ -379,7 +380,7 @@ func (o *Options) sealer(use string) *seal.Sealer {
 	return sealer
 }
 
-// tasks returns the options of tasks; failed is told of errors of the store.
+// tasks returns the options of tasks; failed is called with errors of the store.
 func (o *Options) tasks(failed func(error)) engine.Config {
 	return engine.Config{
 		TTL: o.Timeouts.Task, Max: o.Limits.Tasks, MaxRunning: o.Limits.TasksRunning,

@@ -16,15 +16,15 @@ import (
 	"github.com/talaria-go/mcp/schema/raw"
 )
 
-// Prompt makes a prompt of a func, whose first parameter is that of a [Tool].
-// In is a struct whose tags describe and check the arguments, as those of a
-// tool's do; clients send every argument as a string, and numbers, booleans,
-// dates, lists and objects (as JSON) are made from it. struct{} takes none. A
-// prompt that is known at run time only, as one from a database, takes a
-// map[string]string and the option [Arguments]. Out decides the form of the
-// result:
+// Prompt makes a prompt from a function, whose first parameter is that of a
+// [Tool]. In is a struct whose tags describe and check the arguments, as
+// those of a tool's do; clients send every argument as a string, and numbers,
+// booleans, dates, lists and objects (as JSON) are made from it. struct{}
+// takes none. A prompt that is known at run time only, as one from a
+// database, takes a map[string]string and the option [Arguments]. Out decides
+// the form of the result:
 //
-//	*Messages          whatever its builder was told
+//	*Messages          the content of its builder
 //	[]PromptMessage    these messages
 //	string             one message of the user
 //
@@ -38,7 +38,7 @@ func Prompt[Ctx context.Context, In, Out any](name string, fn func(ctx Ctx, in I
 	return p
 }
 
-// prompt is a func with its types erased. It is made by Prompt and does not
+// prompt is a function with its types erased. It is made by Prompt and does not
 // change.
 type prompt struct {
 	name     string
@@ -159,9 +159,9 @@ func argumentSchema(list []protocol.PromptArgument) (*raw.Schema, error) {
 	return raw.Compile(text)
 }
 
-// promptResult decides the form of the result by the func's result type, once,
-// when the prompt is added. What it returns takes a pointer to what the func
-// returned, and the description of the prompt.
+// promptResult chooses the form of the result by the function's result type,
+// once, when the prompt is added. The function that it returns takes a pointer
+// to that result, and the description of the prompt.
 func promptResult(out reflect.Type) (func(out any, doc string) (protocol.Result, error), error) {
 	switch out {
 	case reflect.TypeFor[*Messages]():
@@ -235,7 +235,8 @@ func getPrompt(f *frame.Frame, view registry.View) (protocol.Result, error) {
 	return p.Serve(f)
 }
 
-// PromptMessage is what somebody says in a prompt; see Messages.
+// PromptMessage is one message of a prompt, of the user or the assistant; see
+// Messages.
 type PromptMessage = protocol.PromptMessage
 
 // Messages builds the result of a prompt: what the user and the assistant say,

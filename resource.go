@@ -29,8 +29,8 @@ import (
 // that the first one does not.
 var ErrNotFound = errors.New("resource not found")
 
-// Resource makes a resource of a func that reads it, at a fixed URI. The func's
-// parameter is a *Frame, or a context.Context if that is enough; see
+// Resource makes a resource at a fixed URI from a function that reads it. The
+// function's parameter is a *Frame, or a context.Context if that is enough; see
 // [FromContext]. For URIs with variables see [Template]. Out decides the form
 // of the contents:
 //
@@ -109,8 +109,7 @@ func MIME(mediaType string) ResourceOption {
 	})
 }
 
-// Size tells how many bytes a resource has. Templates have none: it is a fault
-// there.
+// Size sets the size of a resource in bytes. It is an error for a template.
 func Size(bytes int64) ResourceOption {
 	return resources(func(set *resourceSettings) {
 		if bytes < 0 {
@@ -136,16 +135,16 @@ func Annotated(a Annotations) ResourceOption {
 	})
 }
 
-// Cache says how long a client may keep what it reads of a resource, for itself
-// alone. The default is not at all.
+// Cache sets how long a client may cache the contents of a resource, for itself
+// only. By default they are not cached.
 func Cache(ttl time.Duration) ResourceOption {
 	return cacheFor("Cache", protocol.Cache{TTL: ttl})
 }
 
-// CachePublic says how long a client, and what stands between, may keep what it
-// reads of a resource, and give it to everybody. Use it only for what everybody
-// may see: with Scopes it is a fault, and what VisibleTo or Options.Filter
-// decide about goes out as private all the same.
+// CachePublic sets how long a client, and shared caches, may keep the contents
+// of a resource and serve them to all clients. Use it only for public contents:
+// with Scopes it is an error, and resources under VisibleTo or Options.Filter
+// are sent as private.
 func CachePublic(ttl time.Duration) ResourceOption {
 	return cacheFor("CachePublic", protocol.Cache{TTL: ttl, Public: true})
 }
@@ -196,8 +195,8 @@ var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.\-]*:`)
 // is asked before the URI is parsed, because templates do not parse as one.
 func schemed(uri string) bool { return scheme.MatchString(uri) }
 
-// compileFixed adds a resource at one URI to c. What it adds is of no use if it
-// returns faults: the caller drops c then.
+// compileFixed adds a resource at one URI to c. If it returns errors, the
+// caller drops c.
 func (r *resource) compileFixed(c *compiler, form contentsForm) (faults []string) {
 	set := r.settings
 	switch _, err := url.Parse(r.uri); {
@@ -366,7 +365,7 @@ func readResource(f *frame.Frame, view registry.View) (protocol.Result, error) {
 	case uri == "" || jsonx.Lookup(params.Raw, []string{"uri"}) == nil:
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.uri is missing: it names the resource to read")
 	case jsonx.Lookup(params.Raw, []string{"name"}) != nil:
-		// Which of the two a header speaks of could not be told.
+		// It would be unclear which of the two a header means.
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "params has both uri and name; leave name out")
 	case len(uri) > wire.MaxURI:
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.uri is longer than %d bytes", wire.MaxURI)
@@ -415,8 +414,8 @@ func readAt(f *frame.Frame, view registry.View, uri string) (protocol.Result, er
 	return nil, wire.ResourceNotFound(uri)
 }
 
-// personal makes what e was read as private to its client, if e is not there for
-// everybody: a cache between must not give it to others.
+// personal marks the contents of e as private to the client, unless all clients
+// see e: a shared cache must not serve them to others.
 func personal(view registry.View, e *registry.Entry, result protocol.Result) protocol.Result {
 	r, ok := result.(*protocol.ReadResourceResult)
 	if !ok || r == nil || !r.Cache.Public || !view.Internal(call.Private{}).Private(e) {
@@ -449,7 +448,7 @@ func isNotFound(err error) bool {
 	return ok && fault != nil && fault.Code == protocol.CodeResourceNotFound
 }
 
-// contentsForm turns what a func returned, behind a pointer, into contents.
+// contentsForm turns the result of a function, behind a pointer, into contents.
 // contents returns a slice that the caller may change.
 type contentsForm struct {
 	mime     string // the default; "" if contents name their own
@@ -464,7 +463,7 @@ func (c contentsForm) mimeOr(told string) string {
 	return c.mime
 }
 
-// contentsOf decides the form of contents by the func's result type.
+// contentsOf chooses the form of contents by the function's result type.
 func contentsOf(out reflect.Type) (contentsForm, error) {
 	switch {
 	case out == reflect.TypeFor[string]():
@@ -508,13 +507,13 @@ func binary(data []byte) []byte {
 	return data
 }
 
-// Template makes a template of a func that reads the resources whose URIs fit
-// it (RFC 6570, see package uritemplate). The func's first parameter is that of
-// a [Tool]; In is a struct with a field for each variable, named by its json
-// tag, whose tags check the value as those of a tool's arguments do. Values are
-// text; numbers, booleans, dates and lists are made from it. Values that could
-// lead out of a directory are refused; see [Unconfined]. Out decides the form of
-// the contents, and errors are told, as those of a [Resource].
+// Template makes a template from a function that reads the resources whose URIs
+// match it (RFC 6570, see package uritemplate). The function's first parameter
+// is that of a [Tool]; In is a struct with a field for each variable, named by
+// its json tag, whose tags check the value as those of a tool's arguments do.
+// Values are text; numbers, booleans, dates and lists are made from it. Values
+// that could escape a directory are rejected; see [Unconfined]. Out decides the
+// form of the contents, and errors are handled, as for a [Resource].
 //
 //	mcp.Template("users://{id}{?lang}", readUser, mcp.Name("user"))
 //
@@ -537,8 +536,8 @@ type variables struct {
 }
 
 // compileTemplate adds a template to c; see compileFixed for its faults. Its
-// handler is made anew for each URI that it is asked for, because it has to know
-// the values of the variables.
+// handler is made for each request, because it needs the values of the
+// variables.
 func (r *resource) compileTemplate(c *compiler, form contentsForm) (faults []string) {
 	set := r.settings
 	if !strings.ContainsAny(r.uri, "{}") {

@@ -80,11 +80,11 @@ func (r *Result) EmbeddedResource(contents ResourceContents) *Result {
 	return r.Add(protocol.EmbeddedResource{Resource: contents})
 }
 
-// Structured sets the structured content to v, encoded as what a func returns:
-// like encoding/json, but nil slices and maps are empty ones, and a time.Duration
-// has the form that it has in arguments. If nothing else is added, its text goes
-// out too, for clients that read text alone. The schema of structured content
-// follows from a type; see [ResultOf].
+// Structured sets the structured content to v, encoded like the result of a
+// function: like encoding/json, but nil slices and maps are empty ones, and a
+// time.Duration has the form that it has in arguments. If nothing else is added,
+// its JSON is also sent as text, for clients that read only text. The schema of
+// structured content follows from a type; see [ResultOf].
 func (r *Result) Structured(v any) *Result {
 	text, err := jsonx.Append(nil, v)
 	if err != nil {
@@ -118,10 +118,10 @@ func (r *Result) broken(err error) *Result {
 }
 
 // ResultOf is a Result whose structured content is a T, with a schema made from
-// the type and the text that repeats it, as of a func that returns T itself;
+// the type and the text that repeats it, as for a function that returns T;
 // items of content come after that text. A result that is marked with Fail goes
-// without Value. The zero value has the zero T. Some hosts give models the
-// structured content alone; see [Text].
+// without Value. The zero value has the zero T. Some hosts pass only the
+// structured content to models; see [Text].
 //
 //	r := &mcp.ResultOf[Stats]{Value: Stats{Mean: mean}}
 //	r.Image(picture, "image/png")
@@ -169,9 +169,9 @@ type Paged[T any] struct {
 // that stays below 10,000 tokens, at which hosts warn.
 const defaultPage = 24_000
 
-// Page collects items until their JSON takes limit bytes; 0 or less means 24,000. key
-// returns the cursor after which the next page begins, such as a name by which the list
-// is sorted. An item that is larger than the limit is a page of its own.
+// Page collects items until their JSON takes limit bytes; 0 or less means 24,000. key returns the
+// cursor after which the next page begins, such as a name by which the list is sorted. A larger item
+// is a page by itself.
 //
 //	type PodsIn struct {
 //		Namespace string `json:"namespace"`
@@ -182,11 +182,10 @@ const defaultPage = 24_000
 //		return mcp.Page(after, func(p Pod) string { return p.Name }, 0)
 //	}
 //
-// Page reads one item more than there is room for, and stops items then. The cursor goes
-// to the model and comes back as it is: it is input like any other, and the func checks
-// rights with each call. An error of items is Page's: a page is never shorter for it. An
-// item without key, or with that of the one before, is an error, as a page that ends
-// there would lose one.
+// Page reads one item more than there is room for, and stops items then. The model returns the cursor
+// unchanged. It is input like any other, so the function checks rights with each call. An error of
+// items is Page's: a page is never shorter for it. An item without key, or with that of the one
+// before, is an error, as a page that ends there would lose one.
 func Page[T any](items iter.Seq2[T, error], key func(T) string, limit int) (Paged[T], error) {
 	if items == nil || key == nil {
 		return Paged[T]{}, errors.New("mcp: Page: items or key is nil")

@@ -140,8 +140,8 @@ func orderedRevisions(revs []protocol.Revision) []protocol.Revision {
 }
 
 // Add registers components, all or none. The error lists every fault with
-// type, field, tag and fix. It may be called while the server serves: clients
-// that want to know are told of the change.
+// type, field, tag and fix. It may be called while the server serves:
+// subscribed clients are notified of the change.
 func (s *Server) Add(components ...Component) error {
 	c := &compiler{server: s}
 	if err := c.compile(components); err != nil {
@@ -160,9 +160,9 @@ func (s *Server) MustAdd(components ...Component) {
 	}
 }
 
-// Remove removes components of one kind by name, URI or URI template, and
-// returns how many there were. Clients that want to know are told. Of a skill the
-// SKILL.md is removed, as a resource, and all else goes with it.
+// Remove removes components of one kind by name, URI or URI template, and returns
+// how many there were. Subscribed clients are notified. To remove a skill, remove
+// its SKILL.md as a resource.
 func (s *Server) Remove(kind Kind, names ...string) int { return s.catalog.Remove(kind, names...) }
 
 // errNoSession is the error of AddToSession, RemoveFromSession, Enable and Disable
@@ -174,10 +174,10 @@ var errNoSession = errors.New("mcp: components for one client need a legacy sess
 var errShared = errors.New("mcp: components for one client cannot be added with Options.Store: the next request may reach a replica that does not know them; " +
 	"register them with Server.Set, and show them with Server.Enable")
 
-// AddToSession adds components to what the legacy session of f's request is
-// offered. Other clients do not see them, and they go with the session. All are
-// added, or none; the error lists every fault, as that of Add does, and a name
-// that the server or the session has already is one. The client is told of the
+// AddToSession adds components to the legacy session of f's request. Other
+// clients do not see them, and they end with the session. All are added, or
+// none; the error lists every fault, as that of Add does, and a name that the
+// server or the session has already is one. The client is notified of the
 // change.
 //
 // In modern revisions, where lists must not differ between requests, it is an
@@ -234,12 +234,11 @@ var setsKey = frame.NewKey[[]string](call.Private{}, "talaria sets", true)
 // sets of its own.
 func (s *Server) setName(name string) string { return s.info.Name + " " + name }
 
-// Set registers components that are there for those sessions alone in which
-// Enable has been called for the name: for none at first. All are registered, or
-// none; the error is that of Add, as names are those of the server as a whole. Set
-// may be called again for further components of the same name, and Remove takes
-// them away. With Options.Store all replicas need the same sets. Methods and
-// extensions cannot be in a set.
+// Set registers components that only sessions see in which Enable was called for
+// the name. All are registered, or none; the errors are those of Add, as names are
+// unique in the server. Set may be called again for further components of the same
+// name, and Remove removes them. With Options.Store all replicas need the same
+// sets. Methods and extensions cannot be in a set.
 func (s *Server) Set(name string, components ...Component) error {
 	if !validName(name) {
 		return fmt.Errorf("mcp: set %q: a name has 1 to 128 letters, digits, '_', '-' or '.'", name)
@@ -265,15 +264,15 @@ func (s *Server) Set(name string, components ...Component) error {
 	return c.logNotes()
 }
 
-// Enable makes the components of sets there for the legacy session of f's
-// request, until Disable or the end of the session, at whichever replica. The
-// client is told that its lists have changed. A set that is enabled already stays
-// so; for one that nobody has registered nothing is enabled, and it is an error.
+// Enable shows the components of sets to the legacy session of f's request, until
+// Disable or the end of the session, at every replica. The client is notified that
+// its lists have changed. Enabling a set twice does nothing. An unknown name is an
+// error, and then nothing is enabled.
 //
 // In modern revisions, which have no sessions and where lists must not differ
 // between requests, it is an error. With Options.Store it is one, too, if the store
-// does not answer, and the client gets that in place of the handler's result, as
-// Key.Update says.
+// does not answer, and the client then receives that error in place of the
+// handler's result, as with Key.Update.
 func (s *Server) Enable(f *Frame, sets ...string) error { return s.setSets(f, sets, true) }
 
 // Disable takes back what Enable did.
@@ -352,23 +351,21 @@ func (s *Server) Tool(f *Frame, name string) (definition protocol.Tool, ok bool)
 	return *tool.Definition.(*protocol.Tool), true
 }
 
-// Mount offers what child offers, too: its tools and prompts with prefix and
-// "_" before their names, as in "weather_forecast", its resources, skills and
-// templates by their own URIs, and its extensions. An empty prefix leaves names as they are. What
-// child gets or loses later comes and goes here as well, and who subscribes to
-// a resource here hears of child's ResourceUpdated.
+// Mount also offers the components of child: its tools and prompts with prefix and "_" before
+// their names, as in "weather_forecast", its resources, skills and templates by their own URIs,
+// and its extensions. An empty prefix leaves names as they are. Components that child adds or
+// removes later appear and disappear here, and child's ResourceUpdated notifies the clients of s.
 //
-// Each call of something of child's passes the middleware of s first, and then
-// that of child, which sees the name without prefix; child's filter, masking of
-// errors and time limits hold. All else is that of s: the handshake, sessions,
-// tasks and limits. Custom methods and the handling of notifications and events
-// stay child's own. child may serve by itself at the same time, and be mounted
-// into several servers.
+// A call of a component of child passes the middleware of s first, and then that of child, which
+// sees the name without prefix. The filter, error masking and time limits are those of child.
+// Everything else is that of s: the handshake, sessions, tasks and limits. Custom methods,
+// notifications and events of child are not mounted. child may serve at the same time, and be
+// mounted into several servers.
 //
-// A name that is taken or too long, or a circle of mounts, is an error, and
-// nothing is mounted then. So is a child with the Options.Store of s: it needs
-// none, unless it serves by itself, and then one of its own. If such a name comes
-// later, s goes without it and logs the error. Unmount takes everything back.
+// A name that is taken or too long, or a circle of mounts, is an error, and nothing is mounted
+// then. So is a child with the Options.Store of s: it needs a store only if it serves clients
+// itself, and then a separate one. If child adds such a name later, s leaves it out and logs the
+// error. Unmount removes everything.
 func (s *Server) Mount(prefix string, child *Server) error {
 	if child == nil {
 		return fmt.Errorf("mcp: mount %q: the server is nil", prefix)
@@ -397,9 +394,9 @@ func (s *Server) Mount(prefix string, child *Server) error {
 	return nil
 }
 
-// Unmount takes back what Mount did with the same arguments: what s offers of
-// child's goes, and nothing of child's comes any more. Calls that are under way
-// end as they would. It tells whether child was mounted under prefix.
+// Unmount undoes a Mount with the same arguments: the components of child are
+// removed from s. Running calls finish. It reports whether child was mounted
+// under prefix.
 func (s *Server) Unmount(prefix string, child *Server) bool {
 	if child == nil {
 		return false
@@ -416,15 +413,15 @@ func (s *Server) Unmount(prefix string, child *Server) bool {
 }
 
 // OnNotification calls fn for each notification of that method that a client
-// sends, after the server has done its own part: those of the specification,
-// such as notifications/roots/list_changed, and any others. Each method has
-// one fn. Nobody is answered: an error of fn goes to the log, at warn level.
+// sends, after the server has handled it: notifications of the specification,
+// such as notifications/roots/list_changed, and custom ones. Each method has
+// one fn. There is no response: an error of fn is logged at warn level.
 // Frame.EndSession ends the session of the client.
 //
-// What a connection brings after a notification waits for fn, so that it keeps
-// its order, except answers to questions, cancellations and pings. A name that
-// belongs to a request, a second fn for a method, and a call after the server
-// began to serve are errors.
+// Later messages of the connection wait for fn, to keep their order, except
+// answers to questions, cancellations and pings. A name that belongs to a
+// request, a second fn for a method, and a call after the server began to
+// serve are errors.
 func (s *Server) OnNotification(method string, fn func(f *Frame) error) error {
 	s.adding.Lock()
 	defer s.adding.Unlock()
@@ -453,11 +450,11 @@ func (s *Server) Use(middleware ...Middleware) {
 	s.middleware = append(s.middleware, middleware...)
 }
 
-// Observe adds an observer of every message, outside of all middleware: what is
-// added first begins first and is told the end last. Those of a mounted server are
-// called for what is called of it, within those of the server that it is mounted
-// into, as its middleware is. Without observers messages cost nothing more. It panics
-// if o has no func, and once the server serves.
+// Observe adds an observer of every message, outside of all middleware: the first one
+// begins first and is notified of the end last. Observers of a mounted server are
+// called for its calls, within those of the outer server, as its middleware is.
+// Without observers messages cost nothing more. It panics if o has no function, and
+// once the server serves.
 func (s *Server) Observe(o Observer) {
 	if o.Begin == nil && o.End == nil && o.Event == nil {
 		panic("mcp: Observe: the observer has no func; leave it out")
@@ -472,9 +469,9 @@ func (s *Server) Observe(o Observer) {
 
 // dispatch returns the dispatcher, which it makes at the first request. From
 // then on the middleware and the table of methods do not change; making them
-// waits for a Use or an Add that is under way. The gate is always there, and the
-// log of requests only where its level is wanted, since each middleware costs
-// every request a little.
+// waits for a running Use or Add. The gate is always there, and the log of
+// requests only at its level, since each middleware adds a cost to every
+// request.
 func (s *Server) dispatch() *dispatch.Dispatcher {
 	if d := s.dispatcher.Load(); d != nil {
 		return d
@@ -511,28 +508,27 @@ func (s *Server) Handler() http.Handler { return s.handler }
 // The errors with which serving ends, and those of addressing a session.
 var (
 	ErrServerClosed    = conn.ErrServerClosed    // Shutdown was called
-	ErrStillRunning    = conn.ErrStillRunning    // of ServeStdio and ServeConn: a call, or the writing of an answer, went on although its time was over
+	ErrStillRunning    = conn.ErrStillRunning    // of ServeStdio and ServeConn: a call, or the writing of a response, continued after its time
 	ErrSessionNotFound = conn.ErrSessionNotFound // it is not there, or has ended
 	ErrSlowClient      = conn.ErrSlowClient      // the message was dropped: its client does not read what waits for it already
 )
 
-// ServeStdio serves one client over standard input and output, until the
-// client closes standard input or ctx ends. Nothing else may write to standard
-// output meanwhile.
+// ServeStdio serves one client over standard input and output, until the client
+// closes standard input or ctx ends. Until then nothing else may write to standard
+// output.
 //
-// At the end of input it answers what is under way, for which Timeouts.Grace
-// is the time, and returns nil. When ctx ends it cancels what is under way and
-// returns ctx's cause; the goroutine that waits for standard input may stay
-// until the process ends, because such a read cannot be interrupted. A tool
-// that ignores its end does not keep the process: two seconds after it was
-// cancelled ServeStdio goes without it, and returns ErrStillRunning where it would
-// return nil.
+// At the end of input it finishes the running requests within Timeouts.Grace, and
+// returns nil. When ctx ends it cancels the running requests and returns ctx's
+// cause; the goroutine that waits for standard input may stay until the process
+// ends, because such a read cannot be interrupted. A tool that ignores its end
+// does not keep the process: two seconds after its cancellation ServeStdio
+// abandons it, and returns ErrStillRunning in place of nil.
 //
-// A client that does not read standard output is waited for while the server
-// serves, as one that was suspended may go on: 1 MiB and the answers of
-// Limits.Concurrent calls gather meanwhile, and messages that no call asked
-// for are dropped. From Shutdown, or the end of input, on it is given up when it
-// has taken nothing for 30 s.
+// While the server serves, it waits for a client that does not read standard
+// output, because a suspended one may continue. At most 1 MiB and the responses of
+// Limits.Concurrent calls wait, and messages outside of calls are dropped. After
+// Shutdown, or the end of input, the server stops waiting when the client has read
+// nothing for 30 s.
 func (s *Server) ServeStdio(ctx context.Context) error { return s.serveStdio(ctx, os.Stdin, os.Stdout) }
 
 // serveStdio is ServeStdio over any two streams, for tests.
@@ -541,9 +537,9 @@ func (s *Server) serveStdio(ctx context.Context, in io.Reader, out io.Writer) er
 }
 
 // ServeConn serves one client over conn, as ServeStdio does, and closes conn. When conn says
-// that the client has left (transport.ErrPeerGone), it cancels what is under way and returns
-// nil. It returns when every goroutine that it started has ended, or with an error some
-// seconds after ctx has ended or Shutdown has given up, whatever a call does. Package
+// that the client has left (transport.ErrPeerGone), it cancels the running requests and
+// returns nil. It returns when every goroutine that it started has ended, or with an error
+// some seconds after ctx has ended or Shutdown has given up, whatever a call does. Package
 // transport says how to write a Conn, and transport/transporttest checks it.
 func (s *Server) ServeConn(ctx context.Context, conn transport.Conn) error {
 	if conn == nil {
@@ -552,11 +548,10 @@ func (s *Server) ServeConn(ctx context.Context, conn transport.Conn) error {
 	return s.connections.ServeConn(ctx, conn, upcall.Transport{Kind: string(frame.Pipe)})
 }
 
-// Serve accepts connections from a listener for Unix or TCP sockets and serves
-// each as ServeStdio serves its one: a message is a line, and each connection
-// has a legacy session of its own, modern requests beside it. It adds no
-// authentication and no encryption: the permissions of a Unix socket, or a TLS
-// listener, are the caller's.
+// Serve accepts connections from a listener for Unix or TCP sockets and serves each as
+// ServeStdio serves its one: a message is a line, and each connection has its own legacy
+// session, and may also send modern requests. It adds no authentication and no encryption:
+// the permissions of a Unix socket, or a TLS listener, are the caller's.
 //
 // It serves until ctx ends, whose cause it returns, Shutdown is called, for which it returns
 // ErrServerClosed, or the listener fails. It closes the listener and returns as ServeConn
@@ -574,7 +569,7 @@ func (s *Server) ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade fu
 	s.connections.ServeUpgrade(w, r, func() (transport.Conn, error) { return upgrade(s.opts.socket()) })
 }
 
-// Stats tells what the server does now. It may be called often.
+// Stats returns what the server does now. It may be called often.
 func (s *Server) Stats() Stats {
 	waiting, streams, connections := s.connections.Loads()
 	l := &s.opts.Limits
@@ -588,23 +583,22 @@ func (s *Server) Stats() Stats {
 	return stats
 }
 
-// Drain prepares for Shutdown while everything is still served: Stats says
-// Draining, by which a balancer can be told; connections of HTTP are closed after
-// their answers; new streams are refused with 503 and a time to come back; and the
-// streams that there are, of every kind, end evenly until the deadline of ctx, each
-// with a time at which its client comes back, so that other replicas do not get all
-// of them at once. Connections end when their calls have. Tasks that another replica
-// can run again (TaskOptions.Replay) go there at once, and this one takes no more.
+// Drain prepares for Shutdown while everything is still served: Stats reports
+// Draining, for balancers; HTTP connections close after their responses; new streams
+// are rejected with 503 and a time to retry. Open streams of every kind end evenly
+// until the deadline of ctx, each with a time to reconnect, so that other replicas do
+// not receive all of them at once. Connections end after their calls. Tasks that
+// another replica can run again (TaskOptions.Replay) are handed off at once, and this
+// replica claims no more.
 //
-// It returns at the deadline, with nil; without one, when all streams were told to
-// end, 2,000 a second, and those tasks were left to others. If ctx is cancelled the
-// rest ends at once, and its cause is the error. Half of the time that there is until
-// the process is killed is good, and Shutdown gets the rest; what is under way belongs
-// to that.
+// It returns at the deadline, with nil; without one, when all streams were asked to
+// end, 2,000 a second, and those tasks were handed off. If ctx is cancelled the rest
+// ends at once, and its cause is the error. Use half of the time until the process is
+// killed for Drain, and the rest for Shutdown, which waits for running calls.
 func (s *Server) Drain(ctx context.Context) error {
 	inflight.Within(ctx, inflight.Grace, s.drains) // an observer may not return
 	handed := make(chan struct{})
-	s.running.Go(func() { // beside the streams: the store may take its time, and Shutdown waits for what is left
+	s.running.Go(func() { // next to the streams: the store may be slow, and Shutdown waits for the rest
 		defer close(handed)
 		s.tasks.HandOver()
 	})
@@ -675,9 +669,9 @@ func (s *Server) Work(ctx context.Context) error {
 	return s.tasks.Work(ctx, ErrServerClosed)
 }
 
-// ResourceUpdated tells the clients that subscribed to the resource at uri
-// that it is another. It does not wait for them: changes that come faster than
-// a client reads reach it as one.
+// ResourceUpdated notifies the clients subscribed to uri that the resource has
+// changed. It does not wait for them: changes that come faster than a client
+// reads are merged into one.
 func (s *Server) ResourceUpdated(uri string) { s.resourceUpdated(uri, wire.ResourceUpdated(uri)) }
 
 // resourceUpdated is ResourceUpdated with the notification that clients of this replica
@@ -691,16 +685,16 @@ func (s *Server) resourceUpdated(uri string, change *wire.Change) (dropped int) 
 	return dropped
 }
 
-// Notify sends a notification to one legacy session, which Frame.SessionID
-// names. params encode to a JSON object; nil leaves them out. It does not wait
-// for the client: what cannot go out yet waits in a bounded queue, in which
-// equal messages count as one. The errors are ErrSessionNotFound, ErrSlowClient, and
-// those of a notification that a server must not send. With Options.Store the client
-// may be at another replica: that of a connection, as of WebSocket, may leave
-// before it gets the message, and nobody hears of that.
+// Notify sends a notification to one legacy session, which Frame.SessionID names.
+// params encode to a JSON object; nil leaves them out. It does not wait for the
+// client: what cannot go out yet waits in a bounded queue, in which equal messages
+// count as one. The errors are ErrSessionNotFound, ErrSlowClient, and those of a
+// notification that a server must not send. With Options.Store the client may be at
+// another replica: that of a connection, as of WebSocket, may disconnect before it
+// receives the message, without an error here.
 //
-// Modern clients have no session: what they are told of goes through
-// subscriptions, to which only changes of lists and resources belong.
+// Modern clients have no session: they are notified by subscriptions, of changes of
+// lists and resources only.
 //
 // notifications/message goes out if the session wants its level, and
 // notifications/resources/updated if it has subscribed to the resource.
@@ -741,8 +735,8 @@ func (s *Server) NotifyAll(method string, params any) error {
 }
 
 // Do runs fn in a legacy session, which Frame.SessionID names, with a Frame that
-// has the session's client, principal and assigns, and returns what fn returns.
-// So the program can turn what happens in it into what a client is told:
+// has the session's client, principal and values, and returns its error. Use it
+// to notify a client of events in the program:
 //
 //	err := s.Do(ctx, id, func(f *mcp.Frame) error {
 //		return f.Log(protocol.LevelInfo, shipped, "orders")
@@ -750,9 +744,9 @@ func (s *Server) NotifyAll(method string, params any) error {
 //
 // fn runs on the caller's goroutine, so that what a caller does keeps its order,
 // and Do may be called with go; several may run in a session at once. The Frame
-// ends with ctx and with the session, which stays alive meanwhile; its request
-// has neither id nor method. Log, and questions to the client, go out on the
-// session's stream; Frame.EndSession ends it. The errors are
+// ends with ctx and with the session, which stays alive until fn returns; its
+// request has neither id nor method. Log, and questions to the client, go out on
+// the session's stream; Frame.EndSession ends it. The errors are
 // ErrSessionNotFound, ErrServerClosed, and that of fn; a panic becomes an error.
 func (s *Server) Do(ctx context.Context, sessionID string, fn func(f *Frame) error) error {
 	return s.connections.Do(ctx, sessionID, func(f *Frame) error {

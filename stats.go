@@ -3,10 +3,10 @@ package mcp
 // Stats is what a server does at a moment: see Server.Stats.
 type Stats struct {
 	Draining    bool // Server.Drain, or Shutdown, was called
-	Requests    Load // messages that are served, with the handlers that go on after their time was over
+	Requests    Load // messages in progress, including handlers that continue after their time
 	Waiting     Load // bytes of messages that wait for a worker of their connection
 	Sessions    Load // legacy sessions that are known here
-	Streams     Load // by which clients are told of what changes; see Event
+	Streams     Load // event streams; see Event
 	Connections Load // other than standard input and output, and requests over HTTP
 	Tasks       Load // that run here
 }

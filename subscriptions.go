@@ -22,15 +22,15 @@ import (
 	"github.com/talaria-go/mcp/session"
 )
 
-// subscriptions tells clients of changes: modern ones of what they subscribed
-// to, and legacy sessions. It belongs to one server, and serves
+// subscriptions notifies clients of changes: modern ones according to their
+// subscriptions, and legacy sessions. It belongs to one server, and serves
 // subscriptions/listen, resources/subscribe and resources/unsubscribe.
 //
 // A modern subscription is a request that stays open: conn carries it, and the
 // broker hands it what is published under its topics, which are the method of a
 // list, or a method and the URI of a resource or the id of a task. A legacy
-// session keeps the URIs that it subscribed to itself and hears of lists without
-// asking. Nobody who tells of a change waits for a client.
+// session keeps the URIs that it subscribed to, and is notified of lists without
+// a subscription. Publishing a change never waits for a client.
 type subscriptions struct {
 	server *Server
 	broker *broadcast.Broker
@@ -62,11 +62,11 @@ func (u *subscriptions) methods() []dispatch.Method {
 	}
 }
 
-// listChanged tells everybody who wants to know, in every revision, that a list has
-// changed. method says which.
+// listChanged notifies every interested client, in every revision, that a list has
+// changed. method is the list's notification.
 func (u *subscriptions) listChanged(method string) {
 	u.lists[method].changed()
-	// Until it serves, nobody has seen a list of this server's.
+	// Before it serves, no client has seen a list of this server.
 	if u.server.dispatcher.Load() != nil {
 		u.raise(method)
 	}
@@ -108,7 +108,7 @@ func (u *subscriptions) raise(topic string) {
 	}
 }
 
-// interest makes changes of a topic at other replicas be heard here.
+// interest subscribes to changes of a topic at other replicas.
 func (u *subscriptions) interest(topic string, wanted bool) {
 	id, isTask := strings.CutPrefix(topic, taskTopic(""))
 	switch {
@@ -121,8 +121,8 @@ func (u *subscriptions) interest(topic string, wanted bool) {
 	}
 }
 
-// heard tells the clients of this replica of what another has raised. It returns
-// false if it could not find out what to tell.
+// heard notifies the clients of this replica of a change that another has
+// published. It returns false if it could not find out what to send.
 func (u *subscriptions) heard(topic string) (ok bool) {
 	if uri, ok := topics.ResourceOf(topic); ok {
 		u.resourceChangedHere(uri, wire.ResourceUpdated(uri))
@@ -153,9 +153,9 @@ func (u *subscriptions) announceLast() {
 	}
 }
 
-// endAllBut ends the subscriptions that have other topics than those that begin
-// with prefix, or none. Shutdown keeps those of tasks alone with it, since their
-// clients wait to hear how the tasks end.
+// endAllBut ends the subscriptions without a topic that begins with prefix. With
+// it, Shutdown keeps those of tasks, whose clients wait for the end of their
+// tasks.
 func (u *subscriptions) endAllBut(prefix string) {
 	u.broker.End(func(topics []string) bool {
 		return len(topics) == 0 || slices.ContainsFunc(topics, func(topic string) bool { return !strings.HasPrefix(topic, prefix) })
@@ -173,10 +173,11 @@ func aloneAs(id *frame.Identity, name string) context.Context {
 }
 
 // mayHear reports whether a client that subscribed to the resource at uri may
-// be told of it now. It could when it subscribed; but what is there may have
-// come later, and not be for everybody. It runs the rules of visibility, users'
-// code, with a Frame of its own that has who asks, the session if there is one,
-// and nothing of the request that subscribed. A rule that panics means no.
+// be notified of it now. It could when it subscribed, but the resource may have
+// been replaced since, with other rules. It runs the rules of visibility,
+// users' code, with a separate Frame that has the identity and the session, if
+// there is one, and nothing of the request that subscribed. A rule that panics
+// means no.
 func (u *subscriptions) mayHear(ctx context.Context, c upcall.Config, uri string) (may bool) {
 	if u.server.catalog.View(nil, catalogOf(c.Session)).Internal(call.Private{}).Open(KindResource, KindTemplate) {
 		return true
@@ -186,7 +187,7 @@ func (u *subscriptions) mayHear(ctx context.Context, c upcall.Config, uri string
 	ctx, cancel := context.WithTimeout(ctx, mayHearTimeout)
 	defer cancel()
 	f := frame.Internal(call.Private{}).New(ctx, c)
-	// It is users' code, and whoever tells of a change has more to do.
+	// It is users' code, and must not delay the publisher of the change.
 	_ = safely.Apart(func() { // a failure is in the log
 		_, err := u.server.dispatch().Guard(f, func(f *frame.Frame) (protocol.Result, error) {
 			if err := u.server.attach(f); err != nil {
@@ -300,7 +301,8 @@ func (u *subscriptions) subscribe(f *frame.Frame) (protocol.Result, error) {
 	return wire.EmptyResult{}, nil
 }
 
-// unsubscribe serves resources/unsubscribe. There may be no such subscription.
+// unsubscribe serves resources/unsubscribe. An unknown subscription is not an
+// error.
 func (u *subscriptions) unsubscribe(f *frame.Frame) (protocol.Result, error) {
 	x, uri, err := u.subscription(f)
 	if err != nil {
@@ -331,17 +333,17 @@ func (u *subscriptions) subscription(f *frame.Frame) (*session.Session, string, 
 	return x, uri, nil
 }
 
-// announceEvery is how long changes of a list gather before clients are told of
-// them, unless it has been quiet: each of them reads the list anew for it.
+// announceEvery is how long changes of a list gather before clients are
+// notified, unless the list was quiet: each client then reads the list again.
 const announceEvery = 100 * time.Millisecond
 
-// announcer tells everybody who wants to know, in every revision, of changes of one
-// list: of the first at once, of those that follow soon as one.
+// announcer notifies clients, in every revision, of changes of one list: of the
+// first at once, and of quick successors as one.
 //
-// It is quiet, with no timer, until a change comes, which it tells of. From then
-// on it gathers: the timer runs, more says whether there were changes, and each
-// time it fires they are told as one, until it fires and there were none. Once
-// closed it tells of nothing.
+// It is quiet, with no timer, until a change comes, which it announces. It then
+// gathers: the timer runs, and more is set by changes. Each time the timer fires,
+// they are announced as one, until it fires without changes. A closed announcer
+// announces nothing.
 type announcer struct {
 	subscriptions *subscriptions
 	change        *wire.Change
@@ -349,13 +351,13 @@ type announcer struct {
 
 	mu     sync.Mutex
 	timer  *time.Timer // runs while changes gather; nil else
-	more   bool        // there were changes since it was told
+	more   bool        // set if there were changes since the last announcement
 	closed bool
 }
 
-// changed says that the list has changed. It may be called by any goroutine. If
-// nobody is there to hear of it, nothing gathers either, so that a server that
-// adds its components before it serves starts no timer.
+// changed announces that the list has changed. It may be called by any
+// goroutine. Without a listener no timer starts, so a server that adds its
+// components before it serves has none.
 func (a *announcer) changed() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -381,7 +383,7 @@ func (a *announcer) due() {
 	a.tell()
 }
 
-// tell waits for nobody, and returns false if nobody is there. a.mu is held.
+// tell does not wait, and returns false without a listener. a.mu is held.
 func (a *announcer) tell() (heard bool) {
 	heard = a.subscriptions.broker.Len() > 0
 	a.subscriptions.broker.Publish(a.topic, a.change)

@@ -30,9 +30,9 @@ type TaskOptions struct {
 	TTL          time.Duration // how long a task is kept, from its start; 0 means Timeouts.Task
 	PollInterval time.Duration // how often clients should ask for its state; 0 means 1 s
 	// Wait is how long a call may take before it becomes a task: one that ends
-	// sooner is answered as any call, and until then its progress is told as that
-	// of one. 0 means 250 ms, negative makes it a task at once. A call
-	// that asks its client becomes a task first, so that its handler runs once.
+	// sooner is answered like any call, and sends its progress as one. 0 means
+	// 250 ms, negative makes it a task at once. A call that asks its client
+	// becomes a task first, so that its handler runs once.
 	Wait time.Duration
 	// Required refuses clients that take no tasks. Without it, the tool runs
 	// for them as any other.
@@ -42,11 +42,11 @@ type TaskOptions struct {
 	Manual bool
 	// Replay lets the task outlive its replica, with Options.Store. If that is lost,
 	// or shuts down before the task has ended, another one runs the handler again
-	// from its beginning, with the same arguments and identity, by the middleware of
-	// the server but with no HTTP request. What was asked before is not asked again:
-	// Elicit and the like return the recorded answers, unless the question is
-	// another one under its key, and Once what it kept. All else happens once more,
-	// and at worst while the run before has not noticed its end: see Frame.Run.
+	// from its beginning, with the same arguments and identity, through the
+	// middleware of the server but without an HTTP request. Elicit and the like
+	// return the recorded answers, unless the question under a key has changed, and
+	// Once returns its recorded value. Everything else happens again, possibly while
+	// the previous run has not yet noticed its end: see Frame.Run.
 	//
 	// A task runs again at most twice after it was lost, while the access token of
 	// its call has not ended, and only where its tool has the same schemas; otherwise
@@ -142,7 +142,7 @@ type outcome struct {
 	err    error
 }
 
-// The causes of the contexts of tasks that are to end, beside ErrServerClosed, for
+// The causes of the contexts of tasks, in addition to ErrServerClosed, for
 // errors.Is with context.Cause.
 var (
 	ErrTaskLost      = tasks.ErrLost      // this replica has it no more: see TaskOptions.Replay
@@ -160,7 +160,7 @@ var (
 // TaskOptions.Manual, when it detaches; a call that ends as one gives it back.
 //
 // The channels have room for one value each, which is all that is ever sent on
-// them, so that nobody waits for a request that has gone.
+// them, so a send never waits for a request that has ended.
 type detachedCall struct {
 	server  *Server
 	options *TaskOptions
@@ -348,7 +348,7 @@ func (d *detachedCall) leave() (protocol.Result, error) {
 	return handle, nil
 }
 
-// end gives the outcome to whoever waits for it: the request, or the task.
+// end passes the outcome to the request or the task, whichever waits for it.
 func (d *detachedCall) end(f *frame.Frame, o outcome) {
 	if !d.close() {
 		d.ended <- o
@@ -372,7 +372,7 @@ func (d *detachedCall) end(f *frame.Frame, o outcome) {
 	status, text, fault = d.encode(f, o)
 }
 
-// cutShort tells whether the handler failed because the server shuts down.
+// cutShort reports whether the handler failed because the server shuts down.
 func (d *detachedCall) cutShort(o outcome) bool {
 	result, ok := o.result.(*protocol.CallToolResult)
 	return errors.Is(context.Cause(d.ctx), ErrServerClosed) && (o.err != nil || ok && result.IsError)
@@ -461,7 +461,7 @@ func (x *taskExtension) replay(ctx context.Context, task *tasks.Task, text []byt
 	f := frame.Internal(call.Private{}).New(principal.WithGrant(context.WithValue(ctx, replayKey{}, again), grant), upcall.Config{
 		Request: &upcall.Request{ID: c.ID, Method: protocol.MethodToolsCall, Params: params}, Revision: revision, Server: x.server.connections.Upcalls(),
 	})
-	err := safely.Try(func() error { return x.server.dispatch().Notify(f) }) // there is nobody to answer
+	err := safely.Try(func() error { return x.server.dispatch().Notify(f) }) // a notification has no response
 	switch {
 	case again.begun.Load():
 		return nil
@@ -471,8 +471,8 @@ func (x *taskExtension) replay(ctx context.Context, task *tasks.Task, text []byt
 	return err
 }
 
-// begin runs the handler of the tool as d, unless that is another tool than the one
-// that was called.
+// begin runs the handler of the tool as d, unless the tool was replaced after the
+// call.
 func (r *replay) begin(d *detachedCall, call frame.Handler) (protocol.Result, error) {
 	if !bytes.Equal(r.digest, d.digest[:]) {
 		return nil, fmt.Errorf("%w: the tool has other schemas here", tasks.ErrElsewhere)
@@ -482,8 +482,8 @@ func (r *replay) begin(d *detachedCall, call frame.Handler) (protocol.Result, er
 }
 
 // taskAsker puts the questions of a task to its client. They become part of the
-// task's state, which the client reads, and are answered with tasks/update; the
-// handler waits meanwhile.
+// task's state, which the client reads, and are answered with tasks/update. The
+// handler waits for the answers.
 type taskAsker struct{ task *tasks.Task }
 
 // Ask implements upcall.Asker.
@@ -519,7 +519,7 @@ type taskExtension struct {
 	server *Server
 
 	mu   sync.Mutex
-	told map[string]told // by the ids of tasks that somebody here has subscribed to; with Options.Store
+	told map[string]told // by the ids of tasks with subscribers at this replica; with Options.Store
 }
 
 // newTaskExtension makes the tasks of s, whose options must be complete.
@@ -584,10 +584,10 @@ func (x *taskExtension) method(serve func(f *frame.Frame, id string) (protocol.R
 // taskTopic returns the topic of one task in the Broker.
 func taskTopic(id string) string { return protocol.MethodTaskStatus + " " + id }
 
-// changed tells the subscribers of a task, unless they know that or better
-// already. The Manager calls it after each change here, and heard after one at
-// another replica. If there are any, their clients count as told how the task
-// ended, for which a shutdown waits.
+// changed notifies the subscribers of a task, unless they know that state or a
+// newer one. The Manager calls it after each change here, and heard after one
+// at another replica. If there are subscribers, they count as notified of the
+// end of the task, for which a shutdown waits.
 func (x *taskExtension) changed(r tasks.Record) {
 	state := tasks.State{Record: r}
 	change, err := state.Change()
@@ -600,15 +600,15 @@ func (x *taskExtension) changed(r tasks.Record) {
 	}
 }
 
-// told is what the subscribers of a task here have been told last.
+// told is the last state that the subscribers of a task received here.
 type told struct {
 	rev  scale.Rev
 	text []byte
 }
 
-// isNews reports whether a state of a task is none that its subscribers have been
-// told, and no older one: what a task does at another replica is told by hints,
-// in any order, and what it does here by these, too.
+// isNews reports whether a state of a task is newer than the last one that its
+// subscribers received. Hints of changes, at this replica and at others, come in
+// any order.
 func (x *taskExtension) isNews(r *tasks.Record, change *wire.Change) bool {
 	if x.server.topics == nil {
 		return true
@@ -623,7 +623,7 @@ func (x *taskExtension) isNews(r *tasks.Record, change *wire.Change) bool {
 	return true
 }
 
-// interest makes changes of a task at other replicas be heard here.
+// interest subscribes to changes of a task at other replicas.
 func (x *taskExtension) interest(id string, wanted bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -636,8 +636,8 @@ func (x *taskExtension) interest(id string, wanted bool) {
 	}
 }
 
-// heard tells the subscribers of a task that it may be another. It returns false
-// while the store is away.
+// heard notifies the subscribers of a task that may have changed. It returns
+// false while the store is unavailable.
 func (x *taskExtension) heard(id string) (ok bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), notifyTimeout)
 	defer cancel()

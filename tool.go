@@ -28,18 +28,18 @@ import (
 	"github.com/talaria-go/mcp/schema/raw"
 )
 
-// Tool makes a tool of a func. Its first parameter is a *Frame, or a
-// context.Context if that is enough; see [FromContext]. In is a struct whose
-// tags describe and check the arguments; struct{} takes none. Out decides the
-// form of the result:
+// Tool makes a tool from a function. Its first parameter is a *Frame, or a
+// context.Context if that is enough; see [FromContext]. In is a struct whose tags
+// describe and check the arguments; struct{} takes none. Out decides the form of the
+// result:
 //
 //	string            text
 //	Content           one item of content, of any type
 //	[]Content         several
-//	*Result           whatever its builder was told
+//	*Result           the content of its builder
 //	*ResultOf[T]      structured content with a schema made from T, and other content
 //	struct{}          nothing
-//	protocol.Result   that of Server.Call, as it is, also beside an error
+//	protocol.Result   that of Server.Call, unchanged, also with an error
 //	any other type    structured content, with a schema made from the type
 //
 // An error becomes a result that says so (isError), for the model to read; an
@@ -55,7 +55,8 @@ func Tool[Ctx context.Context, In, Out any](name string, fn func(ctx Ctx, in In)
 	return t
 }
 
-// tool is a func with its types erased. It is made by Tool and does not change.
+// tool is a function with its types erased. It is made by Tool and does not
+// change.
 type tool struct {
 	name     string
 	in, out  reflect.Type
@@ -143,7 +144,7 @@ func OutputSchema(schema json.RawMessage) ToolOption {
 }
 
 // StructuredOnly leaves out the text item that repeats a structured result for
-// clients that read text alone. Revisions without structured results keep it.
+// clients that read only text. Revisions without structured results keep it.
 func StructuredOnly() ToolOption {
 	return tools(func(set *toolSettings) { set.structuredOnly = true })
 }
@@ -152,14 +153,14 @@ func StructuredOnly() ToolOption {
 // it; other items of content come after it. Out is the type that the tool returns,
 // or the T of its *ResultOf[T]; any other is a fault of Server.Add.
 //
-// Some hosts, such as Claude Code and Codex, give models the structured content
-// alone: neither this text nor further content. Others give them the text alone.
-// So each of the two holds all that a model needs; a tool whose text must reach
-// every model returns a string or a *Result. No part is private: put no secret into
-// structured content or _meta.
+// Some hosts, such as Claude Code and Codex, pass only the structured content to
+// models, without this text and further content. Others pass only the text. So put
+// everything that a model needs into both; a tool whose text must reach every model
+// returns a string or a *Result. No part is private: put no secret into structured
+// content or _meta.
 //
-// fn runs for each result that is no failure, where the tool's func does. With
-// StructuredOnly the text is there all the same.
+// fn runs for each result that is not a failure, on the goroutine of the tool's
+// function. With StructuredOnly the text is sent as well.
 func Text[Out any](fn func(out Out) string) ToolOption {
 	return tools(func(set *toolSettings) {
 		if fn == nil {
@@ -255,7 +256,7 @@ func (t *tool) noteHosts(c *compiler, definition protocol.Tool, plan *schema.Pla
 	}
 	definition.InputSchema = def.narrow
 	if plan != nil && !def.authored && !bytes.Contains(def.narrow, []byte(`"$ref"`)) {
-		definition.InputSchema = hostrules.NoArguments // else all of it is taken, but for what is noted
+		definition.InputSchema = hostrules.NoArguments // otherwise everything is accepted, except what is noted
 	}
 	noted := func(f hostrules.Finding) bool {
 		if plan == nil || f.Rule.ID != "member" && f.Rule.ID != "type-none" {
@@ -400,9 +401,9 @@ func (in input) arguments(f *frame.Frame, dst any) error {
 var noArguments = []byte("{}")
 
 // decode checks args and decodes them into dst, a pointer to the input of the
-// func. Arguments that are absent or null are an empty object: clients leave
-// them out for tools that need none. What does not pass is an *inputError with
-// every fault.
+// function. Arguments that are absent or null are an empty object: clients
+// leave them out for tools that need none. The error is an *inputError with
+// all problems.
 func (in input) decode(ctx context.Context, args []byte, dst any) error {
 	if len(args) == 0 || string(args) == "null" {
 		args = noArguments
@@ -426,14 +427,15 @@ func (in input) decode(ctx context.Context, args []byte, dst any) error {
 	return err
 }
 
-// output turns what a func returned, behind a pointer, into a result.
+// output turns the result of a function, behind a pointer, into a result for the
+// client.
 type output struct {
 	schema json.RawMessage // nil for results that are not structured
 	of     reflect.Type    // whose values are structured content, where the framework encodes them
 	result func(out any) (protocol.Result, error)
 }
 
-// structure says what the func of the tool returns, for a fault.
+// structure describes the result type of the tool's function, for an error.
 func (o *output) structure() string {
 	if o.of == nil {
 		return "the tool returns no type that is structured content; leave Text out"
@@ -447,7 +449,7 @@ var (
 	resultType      = reflect.TypeFor[protocol.Result]() // of Server.Call
 )
 
-// compileOutput decides the form of results by the func's result type.
+// compileOutput chooses the form of results by the result type of the function.
 func (t *tool) compileOutput(c *compiler) (*output, error) {
 	if t.settings.outputSchema != nil && (t.out == reflect.TypeFor[string]() || t.out == reflect.TypeFor[*Result]()) {
 		return t.rawOutput(c)
@@ -523,13 +525,13 @@ func (t *tool) typedOutput(c *compiler) (*output, error) {
 	}}, nil
 }
 
-// textResult is the result of a func that returns a string.
+// textResult is the result of a function that returns a string.
 func textResult(out any) (protocol.Result, error) {
 	return &protocol.CallToolResult{Content: []protocol.Content{protocol.TextContent{Text: *out.(*string)}}}, nil
 }
 
-// contentResult is the result of a func that returns a type of content, or the
-// interface, of which nil is an empty result.
+// contentResult is the result of a function that returns a type of content, or
+// the interface, of which nil is an empty result.
 func contentResult(out any) (protocol.Result, error) {
 	item, _ := reflect.ValueOf(out).Elem().Interface().(protocol.Content)
 	if item == nil {
@@ -538,8 +540,8 @@ func contentResult(out any) (protocol.Result, error) {
 	return &protocol.CallToolResult{Content: []protocol.Content{item}}, nil
 }
 
-// builtResult is the result of a func that returns a *Result, of which nil is an
-// empty one.
+// builtResult is the result of a function that returns a *Result, of which nil
+// is an empty one.
 func (t *tool) builtResult(out any) (protocol.Result, error) {
 	r := *out.(**Result)
 	if r == nil {
