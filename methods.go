@@ -382,8 +382,8 @@ func (s *Server) attach(f *frame.Frame) error {
 	return err
 }
 
-// lapsed returns an error if the token of a connection has expired. Each HTTP
-// request has its own token, which was checked with it.
+// expired returns an error if the token of a connection has expired. Each
+// HTTP request has its own token, which was checked with it.
 func lapsed(f *frame.Frame) error {
 	if via := f.Transport(); via == frame.HTTP || via == frame.SSE {
 		return nil

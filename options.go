@@ -208,7 +208,7 @@ type Limits struct {
 // client may have been suspended.
 type Timeouts struct {
 	// Call limits every tool call, resource read, prompt and method without the
-	// option Timeout; the default is no limit.
+	// option Timeout; the default means no limit.
 	Call time.Duration
 	// Grace is how long the requests of a connection (standard input and output,
 	// a socket or a custom transport) may continue after the client has closed

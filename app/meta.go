@@ -77,8 +77,8 @@ func asked(yes bool) *struct{} {
 	return &struct{}{}
 }
 
-// checkOrigin returns why text is no origin. Hosts write it into a header of theirs,
-// where a blank, a semicolon or a word in quotes would be more than that.
+// checkOrigin returns why text is not an origin. Hosts write it into a header of
+// theirs, where a blank, a semicolon or a word in quotes would be more than that.
 func checkOrigin(text string, sockets bool) error {
 	host, ok := strings.CutPrefix(text, "https://")
 	if !ok && sockets {

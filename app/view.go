@@ -57,8 +57,8 @@ type ViewOptions struct {
 // html is a whole document; see the package for the script that it may have. A nil o
 // asks for nothing.
 //
-// The document is the same for every client, and is no place for secrets: what
-// is for one user comes with the results of tools. So a view has neither Scopes nor
+// The document is the same for every client, and is not a place for secrets: what is
+// for one user comes with the results of tools. So a view has neither Scopes nor
 // mcp.VisibleTo. Options.Filter may hide it, as the resource that it is; tools that
 // show it are then described without it. It may be kept as Options.ListTTL and
 // ListPublic say, and goes with Server.Remove of the resource.
@@ -91,7 +91,7 @@ type view struct {
 // marker is what the script takes the place of.
 const marker = `<script src="talaria-app.js"></script>`
 
-// script is a func of the prefix that the names of the server's tools have.
+// script is a function of the prefix that the names of the server's tools have.
 //
 //go:embed view.js
 var script string

@@ -26,8 +26,8 @@ type cache struct {
 	swept   time.Time // when tickets that were over were dropped
 }
 
-// flight is a verification under way, for which other requests wait. ticket and
-// err are set before done is closed and read only afterwards.
+// flight is a verification in progress, for which other requests wait. ticket
+// and err are set before done is closed and read only afterwards.
 type flight struct {
 	done   chan struct{}
 	ticket *ticket

@@ -172,8 +172,8 @@ type audiences struct {
 	names []string
 }
 
-// newAudiences returns the audiences with these names, or one that includes
-// everybody.
+// newAudiences returns the audiences with these names, or one that includes all
+// clients.
 func newAudiences(names []string, anyone bool) audiences {
 	a := audiences{any: anyone}
 	for _, name := range names {

@@ -134,7 +134,7 @@ func resourceURL(text string) (*url.URL, error) {
 }
 
 // admit returns the grant of a request. Its error is an *Error for what the
-// client can mend, and any other error if the token could not be verified. The
+// client can fix, and any other error if the token could not be verified. The
 // order of the checks matters: a token that is too long is never verified, a
 // proof is checked only for a token that is valid, and a missing scope is
 // reported last, since only a rightful holder should hear of it.

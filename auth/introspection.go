@@ -45,7 +45,7 @@ type IntrospectionOptions struct {
 const defaultMaxQuestions = 64
 
 // introspection is what NewIntrospection returns. places holds one value for each
-// request under way.
+// request in progress.
 type introspection struct {
 	opts      IntrospectionOptions
 	endpoint  string

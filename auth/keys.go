@@ -80,8 +80,8 @@ func (s *keySet) fitting(kid, alg string) (keys []jose.JSONWebKey) {
 // first token causes.
 //
 // Libraries have such a source, too; this one is our own because with jwkset each
-// of these requests waits for a turn of its own, and the key set of go-oidc goes
-// on with withdrawn keys until an unknown one comes.
+// of these requests waits for a turn of its own, and the key set of go-oidc
+// continues with withdrawn keys until an unknown one comes.
 type keySource struct {
 	opts   KeyOptions
 	issuer string
@@ -92,7 +92,7 @@ type keySource struct {
 	url    string        // of the keys, once it is known
 	tried  time.Time     // when the last fetch began
 	err    error         // of the last fetch
-	flight chan struct{} // closed when the fetch under way ends; nil if none is
+	flight chan struct{} // closed when the fetch in progress ends; nil if none is
 }
 
 // newKeySource checks the options. It fetches nothing.
@@ -163,8 +163,8 @@ func (s *keySource) usable(now time.Time) (*keySet, error) {
 	return nil, fmt.Errorf("auth: the keys of %s cannot be had: %w", s.issuer, s.err)
 }
 
-// wait waits for the fetch under way, or for the end of ctx. s.mu is held when
-// it is called and when it returns, but not while it waits.
+// wait waits for the fetch in progress, or for the end of ctx. s.mu is held
+// when it is called and when it returns, but not while it waits.
 func (s *keySource) wait(ctx context.Context) error {
 	flight := s.flight
 	s.mu.Unlock()

@@ -43,7 +43,7 @@ func metadata(resource string, opts *Options) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
-		header.Set("Access-Control-Allow-Origin", "*") // clients in browsers read it, and it is no secret
+		header.Set("Access-Control-Allow-Origin", "*") // clients in browsers read it, and it is not a secret
 		switch r.Method {
 		case http.MethodGet, http.MethodHead:
 		case http.MethodOptions:

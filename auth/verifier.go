@@ -98,7 +98,7 @@ func invalid(err error, description string) *Error {
 
 // Any returns a Verifier that asks several in their order until one accepts the
 // token. A Verifier of NewJWT is asked about tokens of its issuer only, and
-// nobody else is asked about these: what it refuses stays refused, and tokens
+// nothing else is asked about these: what it refuses stays refused, and tokens
 // of one issuer are not shown to the introspection endpoint of another.
 //
 // If none accepts the token, the error is that of one that could not find out,

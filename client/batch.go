@@ -26,7 +26,7 @@ type BatchResult struct {
 // sendBatch sends the requests in one message and waits for every answer. Each
 // request has its own entry in the table of calls, with its own timeout. It
 // waits for all goroutines that it starts. The error is that of the sending,
-// which stands in the results, too.
+// which is in the results, too.
 func sendBatch(ctx context.Context, c *Client, conn *connection, requests []*request) ([]BatchResult, error) {
 	results := make([]BatchResult, len(requests))
 	calls := make([]*call, len(requests))

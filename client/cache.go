@@ -174,8 +174,8 @@ func (c *Cache) dropOwner(owner string) {
 	}
 }
 
-// newOwner returns the name of an owner that nobody else has or will have: a
-// name used again would give access to the results of its former owner.
+// newOwner returns the name of an owner that nothing else has or will have:
+// a name used again would give access to the results of its former owner.
 func newOwner() string { return rand.Text() }
 
 // freshness returns how long a result is fresh, and for whom, from its members

@@ -16,7 +16,7 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// call is one request under way: an entry of the table, and the clock of its
+// call is one request in progress: an entry of the table, and the clock of its
 // timeout. States: entered, after calls.enter; answered, when done is closed
 // and result or err is set; left, when its caller has given it up. Exactly one
 // of answered and left happens, decided by who removes it from the table.
@@ -66,7 +66,8 @@ const (
 )
 
 // begin starts the clock of a call: timeout until the answer or the next
-// progress, most in all. A value of 0 or less is no limit. end must be called.
+// progress, most in total. A value of 0 or less means no limit. end must be
+// called.
 func (c *call) begin(parent context.Context, timeout, most time.Duration) (ctx context.Context, end func()) {
 	c.Context, c.abort = context.WithCancelCause(parent)
 	c.start, c.timeout = time.Now(), timeout
@@ -122,7 +123,7 @@ func (c *call) end() {
 }
 
 // next returns how long to wait from now on; 0 means without limit. c.mu is
-// held, unless nobody else has the call yet.
+// held, unless nothing else has the call yet.
 func (c *call) next() time.Duration {
 	d := max(c.timeout, 0)
 	if c.limit.IsZero() {
@@ -318,7 +319,7 @@ func (c *call) settle(ctx context.Context, err error) (json.RawMessage, error) {
 	return nil, invalid(errors.New("the server ended its answer without a response to the request"))
 }
 
-// Pending is a request under way since Start.
+// Pending is a request in progress since Start.
 type Pending struct {
 	ID     protocol.ID
 	Method string
@@ -326,9 +327,9 @@ type Pending struct {
 	Start  time.Time
 }
 
-// calls is the table of requests under way, of all connections of a client. Ids
-// continue over reconnections, so that a late answer meets no other request. mu
-// guards everything.
+// calls is the table of requests in progress, of all connections of a client.
+// Ids continue over reconnections, so that a late answer meets no other
+// request. mu guards everything.
 type calls struct {
 	sent, received traffic // messages of every kind
 
@@ -402,8 +403,8 @@ func ofOne(calls []*call) bool {
 }
 
 // finish ends a call with its result or error. It returns false if the call is
-// not under way any more, or belongs to another connection; conn may be nil for
-// any.
+// not in progress any more, or belongs to another connection; conn may be nil
+// for any.
 func (t *calls) finish(id int64, conn *connection, result json.RawMessage, err error) bool {
 	t.mu.Lock()
 	c := t.table[id]

@@ -17,10 +17,10 @@ type CallInfo struct {
 	Name   string // of the tool or prompt, the URI of the resource, or the id of the task; "" if there is none
 
 	Sent       int               // messages with a request of the call: its rounds, what was sent again, and looks at its task
-	Waited     time.Duration     // for answers to what results have asked for, those of a task too; not to what a legacy server asks meanwhile
+	Waited     time.Duration     // for answers to what results have asked for, those of a task too; not to what a legacy server asks in the meantime
 	ID         protocol.ID       // of the last of the requests; zero if none was sent
 	Revision   protocol.Revision // in which it was sent; 0 if none was
-	ToolFailed bool              // the result says that the tool failed, which is no error of Client.Call
+	ToolFailed bool              // the result says that the tool failed, which is not an error of Client.Call
 }
 
 // ServerRequest is a request of the server, as Options.AroundServerRequest gets it.

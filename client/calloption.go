@@ -85,9 +85,9 @@ func Meta(key string, value any) CallOption {
 // again is safe, as Error.Safe says: after a timeout, a lost connection, or when
 // the server is busy. Between two attempts it waits as Options.Reconnect says, or
 // as long as the server asks for if that is more, but not longer than
-// Options.MaxTimeout in all. Retry(1) never sends the call twice. Without Retry, or
-// with 0 or less, a call is sent again at once where its connection or session was
-// lost and that is safe, up to 3 times.
+// Options.MaxTimeout in total. Retry(1) never sends the call twice. Without Retry,
+// or with 0 or less, a call is sent again at once where its connection or session
+// was lost and that is safe, up to 3 times.
 func Retry(n int) CallOption { return func(o *callOptions) { o.attempts = max(n, 0) } }
 
 // Idempotent says that sending the call twice is harmless, so that it is sent
@@ -99,7 +99,7 @@ func Idempotent() CallOption { return func(o *callOptions) { o.idempotent = true
 func NoCache() CallOption { return func(o *callOptions) { o.noCache = true } }
 
 // NoRounds returns an *InputRequiredError when the server wants more input,
-// instead of asking the handlers; Answers goes on from there.
+// instead of asking the handlers; Answers continues from there.
 func NoRounds() CallOption { return func(o *callOptions) { o.noRounds = true } }
 
 // Answers gives the answers to the questions of an InputRequiredError, by their

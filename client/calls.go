@@ -420,7 +420,7 @@ func (c *Client) CancelTask(ctx context.Context, id string, options ...CallOptio
 // WaitTask waits for the result of a task and answers what it asks, for as long
 // as ctx and the task last. It requests the state as often as the PollInterval of
 // the task allows, and receives notifications/tasks where the server offers them.
-// A call that has just become a task is looked at a few times sooner. When ctx
+// A call that has just become a task is examined a few times sooner. When ctx
 // ends the task is cancelled; after any other error it continues. Timeout bounds
 // each request, not the waiting. OnProgress receives the task's status messages,
 // with their numbers where the server reports those.
@@ -449,7 +449,7 @@ func (c *Client) Listen(ctx context.Context, filter Filter, fn func(Notification
 	}
 	if err := s.start(ctx, conn); err != nil {
 		s.finish(err)
-		if first := s.Err(); first != nil { // the client was closed meanwhile
+		if first := s.Err(); first != nil { // the client was closed in the meantime
 			err = first
 		}
 		return nil, wrap("listen", protocol.MethodListen, err)

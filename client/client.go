@@ -32,7 +32,7 @@ type Client struct {
 	transport Transport
 	server    string // what the transport calls the server
 	owner     string // of private results in the cache
-	owned     bool   // nobody else is that owner
+	owned     bool   // nothing else is that owner
 	caps      protocol.ClientCapabilities
 	level     atomic.Int32 // a protocol.Level
 
@@ -89,12 +89,12 @@ func Connect(ctx context.Context, t Transport, opts *Options) (*Client, error) {
 // errClientClosed is what ends everything at Close.
 var errClientClosed = errors.New("by Client.Close")
 
-// Close ends the connection in order: what is under way fails with ErrClosed
-// and is cancelled at the server, subscriptions end, a session is deleted, a
-// child process is given time to exit. It waits for the client's goroutines,
-// handlers included, for Options.CloseTimeout at most, and for a process that had to
-// be killed some seconds more. What has not returned then, such as a callback, is left
-// behind. Calling it again does nothing.
+// Close ends the connection in order: what is in progress fails with ErrClosed and is
+// cancelled at the server, subscriptions end, a session is deleted, a child process is
+// given time to exit. It waits for the client's goroutines, handlers included, for
+// Options.CloseTimeout at most, and for a process that had to be killed some seconds
+// more. What has not returned then, such as a callback, is left behind. Calling it
+// again does nothing.
 func (c *Client) Close() error {
 	if !c.life.close() {
 		return nil
@@ -223,11 +223,12 @@ func (c *Client) Stats() Stats {
 	return stats
 }
 
-// Pending lists the requests under way, oldest first.
+// Pending lists the requests in progress, oldest first.
 func (c *Client) Pending() []Pending { return c.calls.pending() }
 
-// Cancel gives up a request under way: its caller gets ErrCancelled with the
-// reason, and the server is told. An id that is not under way is ErrNotFound.
+// Cancel gives up a request in progress: its caller gets ErrCancelled with
+// the reason, and the server is told. An id that is not in progress is
+// ErrNotFound.
 func (c *Client) Cancel(id protocol.ID, reason string) error {
 	if len(c.cancel(reason, func(p *call) bool { return protocol.NewID(p.id) == id })) == 0 {
 		return &Error{Op: "cancel", kind: ErrNotFound, Err: fmt.Errorf("no request %v is under way", id)}
@@ -235,14 +236,14 @@ func (c *Client) Cancel(id protocol.ID, reason string) error {
 	return nil
 }
 
-// CancelAll gives up all requests under way, as Cancel does, and returns them,
+// CancelAll gives up all requests in progress, as Cancel does, and returns them,
 // oldest first. Subscriptions stay, which Subscription.Close ends, and so does a
 // connection that is being opened.
 func (c *Client) CancelAll(reason string) []Pending {
 	return c.cancel(reason, func(p *call) bool { return p.method != protocol.MethodListen && !p.conn.opening.Load() })
 }
 
-// cancel gives up the requests under way for which which returns true, and
+// cancel gives up the requests in progress for which which returns true, and
 // returns them, oldest first.
 func (c *Client) cancel(reason string, which func(*call) bool) (cancelled []Pending) {
 	failure := &Error{kind: ErrCancelled, Err: errors.New(cmp.Or(reason, "by the client"))}
@@ -320,7 +321,7 @@ func (c *Client) SetRoots(ctx context.Context, list []Root) error {
 	return wrap(op, protocol.MethodRootsChanged, err)
 }
 
-// most returns how long a request may take in all; a negative value means
+// most returns how long a request may take in total; a negative value means
 // without limit.
 func (c *Client) most() time.Duration { return cmp.Or(c.opts.MaxTimeout, 10*time.Minute) }
 
@@ -363,7 +364,7 @@ func (c *Client) logUnread(method string, err error) {
 	})
 }
 
-// notifyTimeout bounds sending a message whose answer nobody waits for.
+// notifyTimeout bounds sending a message whose answer no caller waits for.
 const notifyTimeout = 5 * time.Second
 
 // notesTimeout is how long Close waits for such messages to be sent.

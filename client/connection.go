@@ -68,7 +68,7 @@ const (
 func (conn *connection) revision() protocol.Revision { return protocol.Revision(conn.rev.Load()) }
 
 // speak sets the revision. Only the handshake calls it, and nothing else runs
-// meanwhile.
+// in the meantime.
 func (conn *connection) speak(rev protocol.Revision) { conn.rev.Store(uint32(rev)) }
 
 // lostErr returns why the connection was lost, or nil. A caller adds its call
@@ -80,7 +80,7 @@ func (conn *connection) lostErr() error {
 	return conn.err
 }
 
-// Lost implements link.Receiver. It ends the calls under way and starts
+// Lost implements link.Receiver. It ends the calls in progress and starts
 // reconnecting.
 func (conn *connection) Lost(err error) {
 	if err == nil {
@@ -144,7 +144,7 @@ func (conn *connection) close(ctx context.Context) error {
 	return <-ended
 }
 
-// afterKill is how long closing may go on after its time is over: a process
+// afterKill is how long closing may continue after its time is over: a process
 // that was killed has to be reaped.
 const afterKill = 6 * time.Second
 
@@ -213,7 +213,7 @@ func (conn *connection) receive(text []byte, during *link.Message) {
 	}
 }
 
-// invalidMessage counts and logs text that is no message, and remembers its
+// invalidMessage counts and logs text that is not a message, and remembers its
 // beginning for errors. during is the request on whose answer it came, or nil.
 func (conn *connection) invalidMessage(text []byte, during *link.Message, err error) {
 	conn.client.calls.count(func(s *Stats) *int64 { return &s.InvalidMessages })
@@ -233,7 +233,7 @@ func (conn *connection) invalidMessage(text []byte, during *link.Message, err er
 	}
 }
 
-// garbled reports whether the server has sent what is no message.
+// garbled reports whether the server has sent what is not a message.
 func (conn *connection) garbled() bool {
 	conn.mu.Lock()
 	defer conn.mu.Unlock()
@@ -305,7 +305,7 @@ func (conn *connection) answer(m *protocol.Message, during *link.Message) {
 	c := conn.callOf(id)
 	if c == nil && id.IsZero() && conn.opening.Load() {
 		if all := conn.client.calls.suspects(conn); len(all) == 1 {
-			c = all[0] // nothing else is under way
+			c = all[0] // nothing else is in progress
 		}
 	}
 	if c == nil {
@@ -465,7 +465,7 @@ func (conn *connection) notified(m *protocol.Message, during *link.Message) {
 }
 
 // progressed passes progress to the call whose token it carries. Progress for
-// no call under way is ignored, since it may be late.
+// no call in progress is ignored, since it may be late.
 func (conn *connection) progressed(params []byte, during *link.Message) {
 	var p Progress
 	var token protocol.ID
@@ -499,7 +499,7 @@ func (conn *connection) progressed(params []byte, during *link.Message) {
 }
 
 // number reads a number of a notification. Anything else counts as 0, because
-// unreadable progress is no reason to fail a call.
+// unreadable progress is not a reason to fail a call.
 func number(raw []byte) float64 {
 	f, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil {
@@ -643,7 +643,7 @@ func (conn *connection) respond(ctx context.Context, done func(), id protocol.ID
 	gone := ctx.Err() != nil
 	done()
 	if gone {
-		return // nobody waits for it any more
+		return // no caller waits for it any more
 	}
 	var body []byte
 	if err != nil {

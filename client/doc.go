@@ -16,10 +16,10 @@
 // # Errors
 //
 // Errors are an *Error. Each cause that a program can act on has a sentinel for
-// errors.Is, such as ErrTimeout or ErrNotFound. Retriable reports which errors
-// may pass, and the option Retry sends a call again then. A tool that fails is
-// no error but a result with IsError, except for the typed Call, which returns
-// a *ToolError.
+// errors.Is, such as ErrTimeout or ErrNotFound. Retriable reports which errors may
+// pass, and the option Retry sends a call again then. A tool that fails is not an
+// error but a result with IsError, except for the typed Call, which returns a
+// *ToolError.
 //
 // # Related packages
 //
@@ -39,16 +39,15 @@
 //
 // This part is for those who change the package.
 //
-// A Client consists of parts that have a lock of their own. They call users'
-// code outside of it; the one exception is the progress callback, which a call
-// runs under its own lock so that it is never called after the call has ended.
-// lifecycle owns the current connection and its state; it reconnects and renews
-// sessions. calls is the table of requests under way, which all connections share, so
-// that request ids are never used twice. A connection is one link to the server, from
-// opening to end, and is used once: after a loss there is a new one. handshake makes
-// connections. handlers answer the server's questions, notifications delivers what the
-// server reports, subscriptions are those of Listen, and toolIndex remembers
-// definitions of tools.
+// A Client consists of parts that have a lock of their own. They call users' code
+// outside of it; the one exception is the progress callback, which a call runs under
+// its own lock so that it is never called after the call has ended. lifecycle owns the
+// current connection and its state; it reconnects and renews sessions. calls is the
+// table of requests in progress, which all connections share, so that request ids are
+// never used twice. A connection is one link to the server, from opening to end, and
+// is used once: after a loss there is a new one. handshake makes connections. handlers
+// answer the server's questions, notifications delivers what the server reports,
+// subscriptions are those of Listen, and toolIndex remembers definitions of tools.
 //
 // A call goes Client.Call → request.do → attempt → rounds → roundTrip. do
 // repeats where that is safe, attempt picks the connection and looks into the

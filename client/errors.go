@@ -41,11 +41,11 @@ var (
 	// ErrInvalidParams: what the request is about is there, but the server, or the
 	// client with Options.CheckArguments, rejects the arguments.
 	ErrInvalidParams = errors.New("invalid params")
-	// ErrSessionExpired: the server ended the session while the request was under
-	// way. The client has a new one by then, if Options.NoReconnect lets it, but
-	// the request was not sent again because that may not be safe. A request that
-	// the server refused because of its session was not processed, and is sent
-	// again.
+	// ErrSessionExpired: the server ended the session while the request was in
+	// progress. The client has a new one by then, if Options.NoReconnect lets it,
+	// but the request was not sent again because that may not be safe. A request
+	// that the server refused because of its session was not processed, and is
+	// sent again.
 	ErrSessionExpired = errors.New("session expired")
 	// ErrUnsupported: the server, or the revision that it speaks, does not have
 	// what was asked for. Nothing was sent, or the server said so.
@@ -83,7 +83,7 @@ type Error struct {
 	Op     string          // what was done, such as "connect" or "call echo"
 	Method string          // of the request; "" if it failed before there was one
 	Code   protocol.Code   // of the server's error; 0 if it sent none
-	Data   json.RawMessage // likewise; nil if there is none
+	Data   json.RawMessage // the same; nil if there is none
 	// Result is the result of a tools/call that is ErrInvalidResult, as it came; nil
 	// otherwise. What of it is valid can still be read.
 	Result json.RawMessage
@@ -179,7 +179,8 @@ func StatusCode(err error) int {
 }
 
 // LastInvalidMessage returns the beginning of what the server sent last that is
-// no message of the protocol, if that may be the reason for err; otherwise "".
+// not a message of the protocol, if that may be the reason for err; otherwise
+// "".
 func LastInvalidMessage(err error) string {
 	if invalid, ok := errors.AsType[*invalidMessageError](err); ok {
 		return invalid.text
@@ -188,7 +189,7 @@ func LastInvalidMessage(err error) string {
 }
 
 // invalidMessageError is an error that may be explained by text of the server
-// that is no message.
+// that is not a message.
 type invalidMessageError struct {
 	err  error
 	text string

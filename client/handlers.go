@@ -112,7 +112,7 @@ func (h *handlers) answerRaw(ctx context.Context, method string, params json.Raw
 // InputRequiredError is the cause of the error of a request for which the
 // server wants more input, when the client does not answer by itself
 // (basic/patterns/mrtr of 2026-07-28). Make the request again with Answers to
-// go on.
+// continue.
 type InputRequiredError struct {
 	Requests []protocol.InputRequest // in the order of the server
 	State    string                  // to be sent back as it is
@@ -198,7 +198,7 @@ func (h *handlers) answerRound(ctx context.Context, conn *connection, asks *Inpu
 // answerAll returns the object with the answers to questions, by their keys. It
 // stops at the first question without an answer.
 func (h *handlers) answerAll(ctx context.Context, conn *connection, questions []protocol.InputRequest) ([]byte, error) {
-	begin, asked := time.Now(), context.WithValue(ctx, aroundKey{}, (*around)(nil)) // what handlers call is no part of the call
+	begin, asked := time.Now(), context.WithValue(ctx, aroundKey{}, (*around)(nil)) // what handlers call is not a part of the call
 	defer func() { h.client.note(ctx, func(info *CallInfo) { info.Waited += time.Since(begin) }) }()
 	answers := []byte{'{'}
 	for _, q := range questions {
@@ -523,7 +523,7 @@ const (
 )
 
 // expect returns a channel that is closed when a visit has ended. forget must
-// be called when nobody waits for it any more.
+// be called when no caller waits for it any more.
 func (e *elicited) expect(id string) (over <-chan struct{}, forget func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -558,7 +558,7 @@ func (e *elicited) complete(id string) {
 		return
 	}
 	if len(id) > maxOverID {
-		return // nobody waits for it, and so it is not remembered
+		return // no caller waits for it, and so it is not remembered
 	}
 	if e.over = append(e.over, id); len(e.over) > maxOver {
 		e.over = slices.Clone(e.over[1:])

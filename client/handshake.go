@@ -145,8 +145,8 @@ func (h handshake) openAs(ctx context.Context, known serverKind, failures int) (
 	return h.standIn(ctx, t, err)
 }
 
-// judged returns err as a *passingError if it may pass. conn is nil if there is
-// none.
+// checked returns err as a *passingError if it may pass. conn is nil if there
+// is none.
 func judged(conn *connection, err error, failures int) error {
 	status, isStatus := errors.AsType[*origin.StatusError](err)
 	fault, isFault := refusal(err)

@@ -119,7 +119,7 @@ func (w *headerWalk) annotated(node map[string]any, value any, path []string, re
 }
 
 // primitive reports whether a header can carry values of a schema's type. null
-// beside the type means that the argument may be left out.
+// next to the type means that the argument may be left out.
 func primitive(t any) bool {
 	if list, ok := t.([]any); ok {
 		list = slices.DeleteFunc(slices.Clone(list), func(v any) bool { return v == "null" })

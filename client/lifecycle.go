@@ -46,7 +46,7 @@ type lifecycle struct {
 	stopWaits context.CancelCauseFunc
 
 	tasks sync.WaitGroup // goroutines of the client
-	notes sync.WaitGroup // those of them that send what nobody waits for
+	notes sync.WaitGroup // those of them that send what no caller waits for
 
 	conn    atomic.Pointer[connection] // nil while there is none
 	renewal turn                       // held while a session is renewed
@@ -74,7 +74,7 @@ func (l *lifecycle) spawn(fn func()) bool {
 	return true
 }
 
-// note is spawn for sending a message whose answer nobody waits for. Close
+// note is spawn for sending a message whose answer no caller waits for. Close
 // gives it notesTimeout to be sent. It returns false, without running fn, once
 // the client is closed.
 func (l *lifecycle) note(fn func(ctx context.Context)) bool {

@@ -27,10 +27,10 @@ type Options struct {
 	// seconds, less than 0 no limit. While a call is a task, it bounds each
 	// look at that.
 	Timeout time.Duration
-	// MaxTimeout is how long a request waits in all, whatever progress comes; 0
+	// MaxTimeout is how long a request waits in total, whatever progress comes; 0
 	// means 10 minutes, less than 0 no limit. It includes the task that a call may
-	// become and the attempts of Retry, and excludes what the server asks
-	// meanwhile; the pages of a list are one request here. To say it, be it 10
+	// become and the attempts of Retry, and excludes what the server asks in the
+	// meantime; the pages of a list are one request here. To say it, be it 10
 	// minutes, asks the server for the progress of every tool call.
 	MaxTimeout time.Duration
 	// ProbeTimeout is how long Connect waits for the answer to server/discover
@@ -61,7 +61,7 @@ type Options struct {
 	// for the URLs that a server of 2025-11-25 says a request needs; when the
 	// server tells that they were visited, the request is made again.
 	ElicitURL func(ctx context.Context, q *ElicitParams) (*ElicitResult, error)
-	// Capabilities are declared beside those that the fields above make. Roots
+	// Capabilities are declared next to those that the fields above make. Roots
 	// without ListChanged are never told to change.
 	Capabilities protocol.ClientCapabilities
 	// OnRequest answers the requests of the server, of every method but ping, in
@@ -154,9 +154,8 @@ type Options struct {
 	// Reconnect says how to come back after the connection was lost; nil means
 	// the zero Backoff.
 	Reconnect *Backoff
-	// NoReconnect stays disconnected after that. A session that the server has
-	// ended is renewed all the same, unless the call that finds it out has
-	// Retry(1).
+	// NoReconnect stays disconnected after that. A session that the server has ended
+	// is renewed nevertheless, unless the call that finds it out has Retry(1).
 	NoReconnect bool
 	// HealthCheck is how often a connection on which nothing has come since the last
 	// time is pinged; 0 means never. One that does not answer within HealthTimeout,

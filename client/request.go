@@ -38,7 +38,7 @@ type request struct {
 	renewed bool
 	// visited is set when the user was shown the URLs that the request needs.
 	visited bool
-	// sent is closed when the link has the message; nil if nobody waits for that.
+	// sent is closed when the link has the message; nil if no caller waits for that.
 	sent chan struct{}
 	// task is set when the call has become a task.
 	task bool
@@ -150,8 +150,8 @@ func (r *request) resend(ctx context.Context, err error, n int, began time.Time)
 	case !r.harmless():
 		return false
 	case errors.Is(err, ErrConnection) && (n == 1 || r.options.attempts == 0):
-		// A kept connection, perhaps, that the server has closed: no waiting, but
-		// for a new one.
+		// A kept connection, perhaps, that the server has closed: no waiting, except for
+		// a new one.
 		if gone := r.conn == nil || r.conn.lostErr() != nil; r.options.attempts == 0 && (slow(err) || n > 1 && !gone) {
 			return false // the next request over HTTP would fail alike
 		}

@@ -65,9 +65,9 @@ type Stats struct {
 	Failed          int64 // answered with an error, or not sent
 	TimedOut        int64
 	Cancelled       int64
-	Pending         int   // under way
-	Unmatched       int64 // answers to no request that is under way
-	InvalidMessages int64 // what is no message of the protocol
+	Pending         int   // in progress
+	Unmatched       int64 // answers to no request that is in progress
+	InvalidMessages int64 // what is not a message of the protocol
 	Dropped         int64 // notifications that nobody took in time
 	Reconnects      int64
 	Sent            int64 // messages, a batch being one, whether or not they arrived

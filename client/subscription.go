@@ -33,9 +33,9 @@ type Subscription struct {
 
 	mu       sync.Mutex
 	accepted protocol.SubscriptionFilter
-	acked    chan struct{} // closed when the server has agreed; made anew per attempt
+	acked    chan struct{} // closed when the server has agreed; made again per attempt
 	isAcked  bool
-	call     *call         // of the modern request that is under way
+	call     *call         // of the modern request that is in progress
 	over     chan struct{} // closed when that is over; nil if there was none
 	early    int           // modern requests in a row that broke before they had settled
 	closed   bool

@@ -328,13 +328,13 @@ func abandonUnread(c *Client, result []byte, options []CallOption) {
 
 // taskClock bounds the waiting for a task. The zero value does not.
 type taskClock struct {
-	own  bool      // the task is that of the call that waits, and of nobody else
+	own  bool      // the task is that of the call that waits, and of nothing else
 	end  time.Time // of the whole call; zero: none
 	most time.Duration
 }
 
 // newTaskClock returns the clock of a call that began at a time and may take
-// most in all; a negative value is no limit.
+// most in total; a negative value means no limit.
 func newTaskClock(most time.Duration, began time.Time) taskClock {
 	if most < 0 {
 		return taskClock{own: true}

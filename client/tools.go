@@ -245,7 +245,7 @@ func (t *toolIndex) need(ctx context.Context, name string) (*toolInfo, error) {
 	}
 	defer t.load.give()
 	if tool := t.fresh(name); tool != nil {
-		return tool, nil // somebody else listed them meanwhile
+		return tool, nil // somebody else listed them in the meantime
 	}
 	if err := t.readAll(ctx); err != nil {
 		return nil, fmt.Errorf("the tools could not be listed: %w", err)

@@ -59,7 +59,7 @@ func ask(f *Frame, questions ...*Question) error {
 	return nil
 }
 
-// SampleQuestion asks the client's model to go on with a conversation; the
+// SampleQuestion asks the client's model to continue with a conversation; the
 // answer goes to into.
 //
 // Revision 2026-07-28 deprecates sampling; it works in every revision.
@@ -147,5 +147,5 @@ type Elicited[T any] struct {
 	Value  T // the zero value unless accepted
 }
 
-// Accepted tells whether the user sent the form.
+// Accepted reports whether the user sent the form.
 func (e Elicited[T]) Accepted() bool { return e.Action == protocol.ElicitAccept }

@@ -16,11 +16,11 @@
 //
 // Package mcp has other names for most of this, by which its users know it.
 //
-// A Frame is safe for concurrent use. All Frames of one request, such as those
-// that middleware makes with WithContext, share one state and its lock. The lock
-// is held while progress and logs are sent, which keeps their order; no code of a
-// handler runs with it. The values of a session, or of a request that has none,
-// have a lock of their own, which is held while the funcs run that Frame.AssignNew,
+// A Frame is safe for concurrent use. All Frames of one request, such as those that
+// middleware makes with WithContext, share one state and its lock. The lock is held
+// while progress and logs are sent, which keeps their order; no code of a handler
+// runs with it. The values of a session, or of a request that has none, have a lock
+// of their own, which is held while the functions run that Frame.AssignNew,
 // Key.GetOrSet and Key.Update are given; where replicas share a value it is another
 // one, and is held while the store works, too. Nothing here starts a goroutine.
 //
@@ -245,8 +245,8 @@ func (f *Frame) SessionID() string {
 	return ""
 }
 
-// Initialized tells whether the client has said notifications/initialized. A
-// modern request has no such phase and is always ready.
+// Initialized reports whether the client has said notifications/initialized.
+// A modern request has no such phase and is always ready.
 func (f *Frame) Initialized() bool {
 	s := f.session
 	return s == nil || s.Initialized()
@@ -317,12 +317,12 @@ func (f *Frame) Query(name string) string {
 	return ""
 }
 
-// HTTPRequest returns the HTTP request, or nil on other transports. Its body
-// is read already. For a WebSocket it is the one that opened the connection,
-// whose headers, URL and context stand for all that comes over it. For HTTP+SSE
-// it is the POST that brought the message. If that came to another replica, its
-// credentials, and the values of its context but for who it comes from, stayed
-// there.
+// HTTPRequest returns the HTTP request, or nil on other transports. Its body is
+// read already. For a WebSocket it is the one that opened the connection, whose
+// headers, URL and context stand for all that comes over it. For HTTP+SSE it is
+// the POST that brought the message. If that came to another replica, its
+// credentials, and the values of its context except for who it comes from,
+// stayed there.
 func (f *Frame) HTTPRequest() *http.Request { return f.transport.HTTP }
 
 // String names the request without showing any of its content.
@@ -331,9 +331,9 @@ func (f *Frame) String() string {
 	return "frame(" + asked.Method + " " + asked.ID.String() + ", " + f.revision.String() + ")"
 }
 
-// EndSession ends the legacy session of the request: what the session has under
-// way is cancelled, this request too, its streams end, Options.OnSessionEnd runs
-// with reason, and a connection that has the session is closed once its calls
+// EndSession ends the legacy session of the request: what the session has in
+// progress is cancelled, this request too, its streams end, Options.OnSessionEnd
+// runs with reason, and a connection that has the session is closed once its calls
 // have ended: mcp.Server.ServeStdio and ServeConn return reason. A nil reason means
 // mcp.ErrSessionClosed. Where there is no session, or the session has ended, it
 // does nothing and returns an error.
@@ -518,7 +518,7 @@ func (f *Frame) deliver(message []byte) error {
 }
 
 // tell is deliver for a message that a client may go without: that it takes no stream
-// to send it on is no error.
+// to send it on is not an error.
 func (f *Frame) tell(message []byte) error {
 	err := f.deliver(message)
 	if errors.Is(err, wire.ErrNoStream) {
@@ -527,7 +527,7 @@ func (f *Frame) tell(message []byte) error {
 	return err
 }
 
-// LogEnabled tells whether Log would send a message of that level.
+// LogEnabled reports whether Log would send a message of that level.
 func (f *Frame) LogEnabled(level protocol.Level) bool {
 	wanted := f.level
 	if f.session != nil {
@@ -590,12 +590,12 @@ func (f *Frame) ElicitationID(key string) string {
 	return f.asked + "-" + key
 }
 
-// Detach answers the request with a task, if its client takes tasks, and lets
-// the handler go on: its result becomes that of the task. Questions that were
-// asked before are settled by then; those that come after are put to the
-// client through the task, and block. Detaching twice, or for a client that
-// takes no tasks, does nothing. A call within a call (mcp.Server.Call) is a part of
-// its request: it detaches that, or does nothing where that cannot become a task.
+// Detach answers the request with a task, if its client takes tasks, and lets the
+// handler continue: its result becomes that of the task. Questions that were asked
+// before are settled by then; those that come after are put to the client through
+// the task, and block. Detaching twice, or for a client that takes no tasks, does
+// nothing. A call within a call (mcp.Server.Call) is a part of its request: it
+// detaches that, or does nothing where that cannot become a task.
 //
 // (Extension io.modelcontextprotocol/tasks.)
 func (f *Frame) Detach() error {
@@ -644,7 +644,7 @@ func (f *Frame) detachToAsk() error {
 	return nil
 }
 
-// Detached tells whether the request has become a task.
+// Detached reports whether the request has become a task.
 func (f *Frame) Detached() bool { return f.taskNote() != nil }
 
 // Run returns which run of its task the request is, from 1, and a token: a number
@@ -703,8 +703,8 @@ func (f *Frame) assigns() *assigns.Assigns {
 }
 
 // change keeps what fn makes of the value at key. If the replicas of the server
-// share it, it is kept for all of them when change returns. What stands in the way
-// of that is told by Internal's Unkept, and value is what would have been kept.
+// share it, it is kept for all of them when change returns. What is in the way of
+// that is told by Internal's Unkept, and value is what would have been kept.
 func (f *Frame) change(key any, fn func(old any, ok bool) any) (value any) {
 	values := f.assigns()
 	f.mu.Lock()
@@ -742,10 +742,10 @@ func (f *Frame) Get(name string) (value any, ok bool) { return f.assigns().Get(n
 func (f *Frame) Principal() string { return principal.Of(f.ctx) }
 
 // Identity returns who the request comes from; nil for an anonymous client, and
-// for what is no request, such as the end of a session.
+// for what is not a request, such as the end of a session.
 func (f *Frame) Identity() *Identity { return identityOf(f.ctx) }
 
-// HasScope tells whether the request was granted all of scopes. To refuse a
+// HasScope reports whether the request was granted all of scopes. To refuse a
 // request that was not, use NeedScopes.
 func (f *Frame) HasScope(scopes ...string) bool {
 	return len(scopes) == 0 || f.Identity().HasScope(scopes...)
@@ -756,9 +756,9 @@ func (f *Frame) HasScope(scopes ...string) bool {
 // clients get a token with those scopes and come again, unless the answer is a
 // stream already, and everywhere it is a JSON-RPC error. Call it before anything
 // is done, and with all scopes at once. It is for needs that depend on
-// arguments; the option Scopes of a component is simpler. What is no scope, as
-// one with a space from an argument in it, is never granted, and is not named to
-// the client, which would ask its user for it.
+// arguments; the option Scopes of a component is simpler. What is not a scope,
+// as one with a space from an argument in it, is never granted, and is not named
+// to the client, which would ask its user for it.
 func (f *Frame) NeedScopes(scopes ...string) error {
 	if len(scopes) == 0 {
 		return nil
@@ -786,7 +786,7 @@ func (f *Frame) NeedScopes(scopes ...string) error {
 // need notes what the request needs and returns all of it, which is what the
 // challenge has to name: a client that asked for the last part alone would lose
 // the others with its new token. The slice is shared and must not be changed.
-// What is no scope is not noted.
+// What is not a scope is not noted.
 func (f *Frame) need(scopes []string) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

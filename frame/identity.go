@@ -23,7 +23,7 @@ type Identity struct {
 	Claims map[string]any
 }
 
-// HasScope tells whether all of scopes were granted. It is false for nil,
+// HasScope reports whether all of scopes were granted. It is false for nil,
 // unless none is asked for.
 func (id *Identity) HasScope(scopes ...string) bool {
 	for _, s := range scopes {
@@ -58,9 +58,9 @@ func identityOf(ctx context.Context) *Identity {
 	return id
 }
 
-// noScope tells whether scope is no scope-token (RFC 6749, section 3.3), and
-// would be several, or break the challenge that it is in. Scopes may come from
-// arguments, and thus from a client.
+// noScope reports whether scope is not a scope-token (RFC 6749, section 3.3),
+// and would be several, or break the challenge that it is in. Scopes may come
+// from arguments, and thus from a client.
 func noScope(scope string) bool {
 	for _, c := range []byte(scope) {
 		if c <= ' ' || c > '~' || c == '"' || c == '\\' {

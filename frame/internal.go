@@ -17,9 +17,9 @@ import (
 // users do not. Only those can call it.
 func Internal(call.Private) internals { return internals{} }
 
-// internals has the funcs that Internal gives to packages of this module. They
-// are methods, so that one argument of a type that only the module has guards
-// all of them.
+// internals has the functions that Internal gives to packages of this module.
+// They are methods, so that one argument of a type that only the module has
+// guards all of them.
 type internals struct{}
 
 // New returns the Frame of one request.
@@ -100,7 +100,7 @@ func (internals) Asker(f *Frame) upcall.Asker { return f.asker() }
 // Keep makes later rounds and runs of the request of f recall a value.
 func (internals) Keep(f *Frame, key string, value json.RawMessage) error { return f.keep(key, value) }
 
-// Asked tells whether the handler has asked the client something so far, or
+// Asked reports whether the handler has asked the client something so far, or
 // kept something with Once: what it returns may then depend on the answer.
 func (internals) Asked(f *Frame) bool {
 	f.mu.Lock()

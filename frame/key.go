@@ -65,9 +65,9 @@ func (k Key[T]) GetOrSet(f *Frame, fn func() T) T {
 	return value
 }
 
-// Update keeps what fn makes of the value, which is T's zero value if there
-// is none, and returns it. Nothing else changes the value meanwhile; fn must
-// not keep or get values itself.
+// Update keeps what fn makes of the value, which is T's zero value if there is
+// none, and returns it. Nothing else changes the value in the meantime; fn must not
+// keep or get values itself.
 //
 // With a stored key and Options.Store no other replica changes it either, so that
 // two calls never return the same number of a counter: the value is kept in the

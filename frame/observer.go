@@ -4,8 +4,8 @@ import "context"
 
 // Observer hears of every message that a server serves: of requests and
 // notifications, each one of a batch, and of each run of a task, over every
-// transport. It stands outside of all middleware. mcp.Server.Observe adds one. Any
-// func may be nil; all must return soon, and are called by many goroutines at once.
+// transport. It is outside of all middleware. mcp.Server.Observe adds one. Any func
+// may be nil; all must return soon, and are called by many goroutines at once.
 type Observer struct {
 	// Begin is called before anything of the message runs, on the goroutine that
 	// serves it. The context that it returns is the handler's and has to come from

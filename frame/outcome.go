@@ -39,8 +39,9 @@ type Outcome struct {
 	Err error
 }
 
-// Failed tells whether Status is an error of the server, of a handler or of the
-// request: it is false if all is well, if the client left, and for what goes on.
+// Failed reports whether Status is an error of the server, of a handler or of
+// the request: it is false if all is well, if the client left, and for what
+// continues.
 func (o Outcome) Failed() bool {
 	switch o.Status {
 	case "", "cancelled", "input_required", "task":

@@ -212,7 +212,7 @@ func plain(ctx context.Context, err error) error {
 
 // hear receives every message of both sides, before the client handles it. text
 // is copied, as it is valid during the call only. What the server sends and is
-// no message fails the test, though a client would go on.
+// not a message fails the test, though a client would continue.
 func (c *Client) hear(fromServer bool, text []byte) {
 	text = bytes.Clone(text)
 	for _, trace := range c.conf.traces {
@@ -511,7 +511,7 @@ func (c *Client) answer(ctx context.Context, method string, params json.RawMessa
 		return nil, wire.MethodNotFound(method)
 	}
 	defer func() {
-		if p := recover(); p != nil { // the client would go on with an error
+		if p := recover(); p != nil { // the client would continue with an error
 			c.t.Errorf("mcptest: the script for %s panics: %v\n%s", method, p, debug.Stack())
 			panic(p)
 		}

@@ -15,10 +15,10 @@ import (
 const updateVariable = "MCPTEST_UPDATE"
 
 // Golden compares the definitions of the server's tools, and its instructions, with
-// those of a lock, such as mcp.lock beside the test. It fails the test if they differ:
-// each line says what does, and whether that is breaking for callers, changes words
-// that models read, or is compatible. With MCPTEST_UPDATE=1 in the environment it
-// writes the file instead, so that the difference can be reviewed.
+// those of a lock, such as mcp.lock next to the test. It fails the test if they
+// differ: each line says what does, and whether that is breaking for callers, changes
+// words that models read, or is compatible. With MCPTEST_UPDATE=1 in the environment
+// it writes the file instead, so that the difference can be reviewed.
 //
 // "talaria lock" writes and checks the same file, and client.Options.Pin holds a
 // server to it.

@@ -16,7 +16,7 @@ type Result struct {
 	Value    json.RawMessage // the structured result; nil if there is none
 	IsError  bool
 	Meta     map[string]any
-	Progress []client.Progress // what the server told meanwhile
+	Progress []client.Progress // what the server told in the meantime
 	Raw      json.RawMessage   // the result as it came
 	t        testing.TB
 }

@@ -23,7 +23,7 @@ type pipe struct {
 }
 
 // Shutdown ends the server's input and waits for the server. What the server
-// still sends is read meanwhile.
+// still sends is read in the meantime.
 func (p *pipe) Shutdown(context.Context) error {
 	_ = p.input.Close() // pipes have no error
 	p.ended.Wait()
@@ -54,9 +54,9 @@ func overPipe(conf *config, server *mcp.Server) (to client.Transport, end func()
 }
 
 // overHTTP returns a transport to a loopback socket that the server serves. end
-// is called after the client has been closed; it waits for the requests under
-// way. The identity is put into the context of each request, where middleware
-// for authorization would put it.
+// is called after the client has been closed; it waits for the requests in
+// progress. The identity is put into the context of each request, where
+// middleware for authorization would put it.
 func overHTTP(conf *config, server *mcp.Server) (to client.Transport, end func() error) {
 	handler := server.Handler()
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

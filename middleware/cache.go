@@ -78,9 +78,9 @@ func Cache(s *mcp.Server, opts *CacheOptions) mcp.Middleware {
 }
 
 // takes reports whether f is a call whose result may be kept. A call that
-// brings answers or a state goes on with an earlier round, and is not the same
-// as one with the same arguments. s tells whether the tool is read-only for
-// this client.
+// brings answers or a state continues with an earlier round, and is not the
+// same as one with the same arguments. s tells whether the tool is read-only
+// for this client.
 func (c *cache) takes(s *mcp.Server, f *mcp.Frame) bool {
 	req := f.Request()
 	if req.Method != protocol.MethodToolsCall || req.ID.IsZero() || req.Params.InputResponses != nil || req.Params.RequestState != "" {

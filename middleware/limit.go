@@ -68,7 +68,7 @@ func enter(f *mcp.Frame, places chan struct{}, wait time.Duration) error {
 //
 // Structured content would not match its schema any more, and media could not be read:
 // such a result of a tool becomes one that tells the model its size, and results of
-// others become an error. mcp.Page makes results that fit. 0 or less is no limit. The
+// others become an error. mcp.Page makes results that fit. 0 or less means no limit. The
 // result is encoded before it is measured: this guards clients, and the model's context,
 // not the server's memory. Results of tasks are not measured.
 func ResultSizeLimit(limit int) mcp.Middleware {
@@ -126,7 +126,7 @@ type shownResult struct {
 }
 
 // shownText is an item of content, as far as it is of interest; Text is nil in one that
-// is no text.
+// is not a text.
 type shownText struct {
 	Type        string          `json:"type"`
 	Text        *string         `json:"text"`

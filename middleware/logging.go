@@ -15,12 +15,12 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// Logging logs each message that the server handles, at info level when it is
-// done: method, name of the tool or prompt, revision, duration in milliseconds
-// ("ms"), the code of a JSON-RPC error ("code"), and whether a tool said that it
-// failed ("failed"). A subscription is logged when it is open ("opened"), with
-// the time that opening took: it goes on for as long as its client stays. Nothing of
-// what messages and results hold is logged, and no URIs of resources.
+// Logging logs each message that the server handles, at info level when it is done:
+// method, name of the tool or prompt, revision, duration in milliseconds ("ms"), the
+// code of a JSON-RPC error ("code"), and whether a tool said that it failed
+// ("failed"). A subscription is logged when it is open ("opened"), with the time
+// that opening took: it continues for as long as its client stays. Nothing of what
+// messages and results hold is logged, and no URIs of resources.
 func Logging(logger zerolog.Logger) mcp.Middleware {
 	return watched(func(f *mcp.Frame, took time.Duration, result protocol.Result, err error) {
 		logDone(logger, f, took, result, err)

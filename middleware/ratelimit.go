@@ -61,9 +61,9 @@ const maxName = 128
 
 // RateLimit limits how often each client may call each tool. Calls beyond that
 // are refused with CodeBusy, and Error.RetryAfter says when the next will pass.
-// Over HTTP the status stays 200, with Retry-After beside it.
-// nil stands for the default; the options are copied. It panics if there is a
-// Store without a Secret.
+// Over HTTP the status stays 200, with Retry-After next to it. nil stands for
+// the default; the options are copied. It panics if there is a Store without a
+// Secret.
 func RateLimit(opts *RateLimitOptions) mcp.Middleware {
 	limits := RateLimitOptions{}
 	if opts != nil {
@@ -206,8 +206,8 @@ func (t *clients) take(ctx context.Context, client, tool string) time.Duration {
 
 // ask takes calls from a bucket of the store, for those who wait for one and some
 // ahead if they are likely to come. When it returns there are some, or there are
-// none and the time of the next is known, or the store is away. t.mu is held, but
-// while the store works.
+// none and the time of the next is known, or the store is unavailable. t.mu is
+// held, but while the store works.
 func (t *clients) ask(ctx context.Context, b *bucket, key scale.Key) {
 	// Others wait for it, too.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rateTimeout)

@@ -57,7 +57,7 @@ type SampleParams struct {
 	ModelPreferences *ModelPreferences `json:"modelPreferences,omitempty"`
 	Metadata         map[string]any    `json:"metadata,omitempty"`
 	Tools            []Tool            `json:"tools,omitempty"`      // revisions from 2025-11-25 on
-	ToolChoice       *ToolChoice       `json:"toolChoice,omitempty"` // likewise
+	ToolChoice       *ToolChoice       `json:"toolChoice,omitempty"` // the same
 }
 
 // ModelPreferences tell the client which model suits. Priorities go from 0 to
@@ -139,7 +139,7 @@ func textOf(items []Content) string {
 	return text
 }
 
-// UnmarshalJSON implements [json.Unmarshaler]. Unlike encoding/json it insists
+// UnmarshalJSON implements [json.Unmarshaler]. Unlike encoding/json it retries
 // on what the schema requires: a known role, a model, which may be the empty
 // string, and content that can be parsed. On an error r is unchanged.
 func (r *SampleResult) UnmarshalJSON(raw []byte) error {

@@ -21,9 +21,8 @@ type Content interface {
 }
 
 // Annotations tell a client whom content is for and how much it matters
-// (server/resources, "Annotations"). All members are optional: an empty
-// Audience means everybody, a nil Priority none, and a zero LastModified is
-// left out.
+// (server/resources, "Annotations"). All members are optional: an empty Audience
+// means all clients, a nil Priority none, and a zero LastModified is left out.
 type Annotations struct {
 	Audience     []Role    `json:"audience,omitempty"`
 	Priority     *float64  `json:"priority,omitempty"` // 0 (least) to 1 (most)
@@ -161,8 +160,8 @@ func (c AudioContent) appendContent(dst []byte) ([]byte, error) {
 }
 
 // appendBinary appends an item of type kind that carries data in base64. The two
-// types that do are alike but for that name. The base64 is encoded straight into
-// dst, without a copy in between.
+// types that do are alike except for that name. The base64 is encoded straight
+// into dst, without a copy in between.
 func appendBinary(dst []byte, kind string, data []byte, mime string, a *Annotations, meta map[string]any) ([]byte, error) {
 	if mime == "" {
 		if mime = mediaType(kind, data); mime == "" {

@@ -87,8 +87,8 @@ type ResourcesCapability struct {
 // (server/utilities/caching of 2026-07-28). The zero value means not at all.
 type Cache struct {
 	TTL time.Duration // in whole milliseconds on the wire
-	// Public says that the result is the same for everybody, so that a shared
-	// cache may keep it. Otherwise it belongs to the authorization context that
-	// it was sent to.
+	// Public says that the result is the same for all clients, so that a shared
+	// cache may keep it. Otherwise it belongs to the authorization context that it
+	// was sent to.
 	Public bool
 }

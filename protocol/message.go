@@ -123,9 +123,9 @@ func Decode(text []byte) (Message, error) {
 }
 
 // scanMembers reads the members of the envelope. There are two kinds of fault:
-// one of meaning (invalid) is remembered while the scan goes on, because the id
-// may still follow; one of syntax (err) ends the scan. Only the first fault of
-// meaning is kept.
+// one of meaning (invalid) is remembered while the scan continues, because the
+// id may still follow; one of syntax (err) ends the scan. Only the first fault
+// of meaning is kept.
 func scanMembers(s *jsonx.Scanner, m *Message) (invalid *Error, seen int, err error) {
 	more, err := s.ObjectStart()
 	for more && err == nil {
@@ -302,7 +302,7 @@ const maxLine = 4 << 20
 
 // DecodeLines reads the messages of a stream as standard input and output carry
 // it: one on each line, or a batch of them. A line that is none yields the error
-// of Decode, and the stream goes on; an error of reading, such as
+// of Decode, and the stream continues; an error of reading, such as
 // bufio.ErrTooLong for a line of more than 4 MiB, is the last that is yielded.
 func DecodeLines(r io.Reader) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {

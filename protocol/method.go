@@ -34,7 +34,7 @@ const (
 	MethodInitialized  = "notifications/initialized"
 	MethodAcknowledged = "notifications/subscriptions/acknowledged"
 
-	// Notifications about requests that are under way.
+	// Notifications about requests that are in progress.
 	MethodCancelled = "notifications/cancelled"
 	MethodProgress  = "notifications/progress"
 	MethodLog       = "notifications/message"

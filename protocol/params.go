@@ -61,8 +61,8 @@ type paramsDecoder struct {
 
 // members reads the object of the params into p. The fault is the first of a
 // member of its own, which ends the scan, or else the first in _meta, which does
-// not. s stands before the object. Decode has checked its syntax, so that an
-// error of the scanner means that m was not read by Decode.
+// not. s is before the object. Decode has checked its syntax, so that an error
+// of the scanner means that m was not read by Decode.
 func (d *paramsDecoder) members(s *jsonx.Scanner, p *Params) *Error {
 	var seen uint
 	more, err := s.ObjectStart()

@@ -133,7 +133,7 @@ func (c *Catalog) shows(f *frame.Frame, e *Entry) bool {
 }
 
 // has reports whether e is there, and not another in its place. It tells entries
-// apart by identity: one that was removed and added anew with the same key is
+// apart by identity: one that was removed and added again with the same key is
 // another.
 func (c *Catalog) has(e *Entry) bool {
 	there, _ := c.get(e.place())
@@ -279,8 +279,8 @@ func (c *Catalog) check(entries []*Entry, gone set) error {
 	return errors.Join(all...)
 }
 
-// clash returns why e cannot be there beside what is when gone has gone, or beside
-// the others that come: an extension with other settings, or a skill within
+// clash returns why e cannot be there next to what is when gone has gone, or next
+// to the others that come: an extension with other settings, or a skill within
 // another one, whose list of files would have to name it.
 func (c *Catalog) clash(e *Entry, come []*Entry, gone set) error {
 	kind := e.Kind()

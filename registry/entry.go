@@ -74,7 +74,7 @@ type Entry struct {
 	// Serve calls a tool, reads a resource or gets a prompt for the request of f.
 	Serve frame.Handler
 	// Visible reports whether the component is there for the client of f; nil means
-	// for everybody.
+	// for all clients.
 	Visible func(f *frame.Frame) bool
 	// Scopes are those that a client must have been granted to use it.
 	Scopes []string
@@ -87,8 +87,8 @@ type Entry struct {
 	// Match returns what reads the resource of a template at uri, or nil if uri
 	// does not fit the template. Templates have it in place of Serve.
 	Match func(uri string) frame.Handler
-	// Literals tells how closely a template fits what it matches: of two, the one
-	// with more is asked first.
+	// Literals returns how closely a template fits what it matches: of two, the
+	// one with more is asked first.
 	Literals int
 
 	// Arguments are the names of a prompt's arguments, or of a template's

@@ -98,11 +98,11 @@ func (m *mount) follow() (come []*Entry, faults []error) {
 // sync brings the Catalog up to date, and returns what is new there and what cannot
 // be there; with strict, nothing new is then. m.mu is held.
 //
-// Entries that are mounted already keep their copy, so that pages and watchers
-// see them unchanged. A copy that was removed from the Catalog by its own owner
-// stays known in m.here and does not come again until its original is replaced.
-// What is left out for a fault is not known, so that each later sync tries it
-// anew and tells its fault anew.
+// Entries that are mounted already keep their copy, so that pages and watchers see
+// them unchanged. A copy that was removed from the Catalog by its own owner stays
+// known in m.here and does not come again until its original is replaced. What is
+// left out for a fault is not known, so that each later sync tries it again and
+// tells its fault again.
 func (m *mount) sync(strict bool) (come []*Entry, faults []error) {
 	next := map[*Entry]*Entry{}
 	err := m.into.change(func() (set, []*Entry, error) {
@@ -167,7 +167,7 @@ func (m *mount) fits(mounted *Entry, gone set) error {
 	return m.into.clash(mounted, nil, gone)
 }
 
-// end takes everything back, but not what stands in its place. What from has
+// end takes everything back, but not what is in its place. What from has
 // begun to tell finds that.
 func (m *mount) end() {
 	m.mu.Lock()
@@ -193,8 +193,8 @@ func (m *mount) end() {
 // templates keep their URIs, which would be others with a prefix.
 //
 // The rule who may see it is that of e and the filter of from together, asked as
-// from would. Completers are no handlers, so that each is called within one that
-// has an empty result.
+// from would. Completers are not handlers, so that each is called within one
+// that has an empty result.
 func (m *mount) graft(e *Entry) *Entry {
 	mounted, known := *e, "" // as from knows it, if that is another name
 	switch d := e.Definition.(type) {

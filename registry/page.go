@@ -14,9 +14,9 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// list is one state of the components of a kind. It does not change, but for
-// what is kept of it once somebody has asked: mu guards that. Lists are shared
-// by all requests that were served while they were current.
+// list is one state of the components of a kind. It does not change, except
+// for what is kept of it once somebody has asked: mu guards that. Lists are
+// shared by all requests that were served while they were current.
 type list struct {
 	config  *Config
 	member  string // that holds the array
@@ -33,8 +33,8 @@ type list struct {
 	definitions map[definitionKey][]json.RawMessage // for pages of some entries; made when asked for
 }
 
-// pageKey names a page that is the same for everybody: start is the index of its
-// first entry in the list, which no change moves, as changes make new lists.
+// pageKey names a page that is the same for all clients: start is the index of
+// its first entry in the list, which no change moves, as changes make new lists.
 type pageKey struct {
 	rev   protocol.Revision
 	start int

@@ -89,8 +89,8 @@ func (v View) shows(e *Entry) bool { return v.catalog.shows(v.f, e) }
 // Page returns the result of listing a kind that starts after cursor, a JSON
 // string that an earlier page gave, or nil for the first page. What the client
 // lacks the scopes for is left out. The bytes are shared and must not be
-// changed; pages that are not the same for everybody are not kept, and say so.
-// A cursor that is not one is a protocol error, -32602.
+// changed; pages that are not the same for all clients are not kept, and say
+// so. A cursor that is not one is a protocol error, -32602.
 func (v View) Page(kind Kind, cursor []byte) (protocol.RawResult, error) {
 	whole := v.whole(kind)
 	var viewed func(*Entry) bool
@@ -109,7 +109,7 @@ func (v View) Page(kind Kind, cursor []byte) (protocol.RawResult, error) {
 }
 
 // uniform reports whether a list is the same for every client: all of it is there for
-// everybody, and so are the views of tools, which it names.
+// all clients, and so are the views of tools, which it names.
 func (v View) uniform(l *list) bool {
 	if v.catalog.config.Filter != nil || l.restricted || l.scoped {
 		return false
@@ -123,7 +123,7 @@ func (v View) uniform(l *list) bool {
 
 // viewed returns what reports whether the view of a tool is there for the client. It
 // has to come from where the tool does: at its URI there could be that of another
-// server. Tools of one view often stand together, and it is looked for once then.
+// server. Tools of one view often stand together, and it is searched once then.
 func (v View) viewed() func(tool *Entry) bool {
 	var last *Entry
 	there := false
@@ -143,8 +143,9 @@ func (v View) Internal(call.Private) viewInternals { return viewInternals{v} }
 // viewInternals is a View with the methods that are for packages of this module.
 type viewInternals struct{ View }
 
-// Open reports whether all components of these kinds are there for everybody,
-// whatever was granted. It asks nobody, so that the View may have no Frame.
+// Open reports whether all components of these kinds are there for all
+// clients, whatever was granted. It asks nobody, so that the View may have no
+// Frame.
 func (v viewInternals) Open(kinds ...Kind) bool {
 	for _, kind := range kinds {
 		for _, c := range []*Catalog{v.catalog, v.own} {

@@ -56,8 +56,8 @@ type compiler struct {
 	// where is the declaration that is being compiled. Problems and warnings
 	// are reported for it, so whoever changes it restores it.
 	where place
-	// top is the shape of the root, or nil if the root is no struct. It is set
-	// by finish; until then rules that name a path from the top have to wait.
+	// top is the shape of the root, or nil if the root is not a struct. It is set by
+	// finish; until then rules that name a path from the top have to wait.
 	top *shape
 	// one is room for what a check writes.
 	one jsonschema.Schema
@@ -86,7 +86,7 @@ type shapeKey struct {
 
 // place is the declaration that problems are reported for: the type, the Go
 // name of the field and its name in JSON. Fields of embedded structs are
-// reported for the struct that declares them, since that is where to mend them.
+// reported for the struct that declares them, since that is where to fix them.
 type place struct {
 	typ, field, json string
 }
@@ -240,7 +240,7 @@ func (c *compiler) plainType(n *node, noRules bool) {
 
 // elemNode is typeNode for the element of a slice, array or map. In a result a
 // nil pointer is written as null, so such an element is nullable; in arguments
-// null is no element.
+// null is not an element.
 func (c *compiler) elemNode(t reflect.Type, noRules bool) *node {
 	n := c.typeNode(t, noRules)
 	n.nullable = n.nullable || c.opts.Output && len(n.ptrs) > 0

@@ -286,7 +286,7 @@ func (k *conditional) applies(sh *shape, p slot, marks []byte) bool {
 // keywords that mean exactly the same.
 //
 // There is never an allOf or anyOf at the top of an object, because model
-// providers refuse arguments with such a schema. Several rules therefore stand
+// providers refuse arguments with such a schema. Several rules therefore are
 // in an allOf inside "then", below an "if" that is always true.
 func emitConditionals(s *jsonschema.Schema, sh *shape) {
 	var branches []*jsonschema.Schema

@@ -490,7 +490,7 @@ func (d *decoder) dict(n *node, p slot, k jsonx.Kind) bool {
 
 // entry reads one member of a map. Two names can stand for one key, such as 1
 // and 01 for an integer; the second is a duplicate. The value of a bad name is
-// checked all the same, and dropped.
+// checked nevertheless, and dropped.
 func (d *decoder) entry(n *node, m reflect.Value, name string) bool {
 	key := reflect.New(n.key.typ).Elem()
 	good := d.mapKey(n.key, key, name)
@@ -654,8 +654,8 @@ func (d *decoder) member(f *field, p slot) (mark byte, ok bool) {
 	return markSet, true
 }
 
-// dropEmpty reads null and "" where they can only mean "not set": null is no
-// value of the type, or no text of the type is empty.
+// dropEmpty reads null and "" where they can only mean "not set": null is
+// not a value of the type, or no text of the type is empty.
 func (d *decoder) dropEmpty(n *node, k jsonx.Kind) (bool, error) {
 	switch {
 	case k == jsonx.Null && !n.takesNull():
@@ -747,9 +747,9 @@ func (d *decoder) complete(n *node, sh *shape, p slot, base int) bool {
 	return true
 }
 
-// setDefault stores the default of an absent field. A scalar is copied.
-// Anything else is decoded anew, so that no two documents share memory; its
-// text passed the rules when the type was compiled.
+// setDefault stores the default of an absent field. A scalar is copied. Anything
+// else is decoded again, so that no two documents share memory; its text passed
+// the rules when the type was compiled.
 func (d *decoder) setDefault(f *field, p slot) {
 	at := f.at(p)
 	if f.def.scalar.IsValid() {

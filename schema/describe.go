@@ -109,7 +109,7 @@ func (n *node) brief() string {
 // phrase returns a node's type and rules in one phrase, without null. Most
 // rules name the type along with what they demand ("a UUID" is text), so their
 // words replace the noun; rules with Check.Trait set only add to it. of is what
-// stands between "a string" and its length.
+// is between "a string" and its length.
 //
 // The limits are left out of the list of rules and told as one range, so that
 // min=1,max=9 reads "between 1 and 9".

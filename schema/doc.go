@@ -24,16 +24,16 @@
 // mistakes of a type are reported at once, each with its place and with what to
 // write instead.
 //
-// In the grammar of validate a comma separates rules, all of which must hold, and
-// a bar separates alternatives. 0x2C and 0x7C stand for a comma and a bar in a
-// parameter; single quotes keep words with spaces together. omitempty, omitnil
-// and omitzero come first and make a member optional. dive goes on with the
-// elements of a list or the values of a map; keys and endkeys, directly behind it,
-// enclose rules of the map's names. A tag of "-" takes a field without rules.
+// In the grammar of validate a comma separates rules, all of which must hold, and a bar
+// separates alternatives. 0x2C and 0x7C stand for a comma and a bar in a parameter; single
+// quotes keep words with spaces together. omitempty, omitnil and omitzero come first and
+// make a member optional. dive continues with the elements of a list or the values of a map;
+// keys and endkeys, directly behind it, enclose rules of the map's names. A tag of "-" takes
+// a field without rules.
 //
 // # Rules
 //
-// What a rule compares depends on the type that it stands on:
+// What a rule compares depends on the type that it is on:
 //
 //   - min, max, gt, gte, lt, lte and len limit the number of characters of a
 //     string, of items of a list, of members of a map and of bytes of a []byte; for
@@ -70,11 +70,11 @@
 //     the other member's text. The description says so, as the schema cannot. An
 //     absent member counts as its default; without one nothing is compared.
 //
-// Where JSON Schema has a keyword that says exactly the same, the rule becomes that
-// keyword. Where it can say part, as with email, that part is in the schema and the
-// rest in the description. A few rules are stricter than go-playground's, where that
-// takes forms that nobody else does, and rules that look at the server's disk have
-// to be permitted by Options.AllowServerState.
+// Where JSON Schema has a keyword that says exactly the same, the rule becomes that keyword.
+// Where it can say part, as with email, that part is in the schema and the rest in the
+// description. A few rules are stricter than go-playground's, where that takes forms that
+// nothing else does, and rules that look at the server's disk have to be permitted by
+// Options.AllowServerState.
 //
 // [NewRule] and [ValidatorRule] make rules of functions, and [NewStructRule] checks
 // a whole struct. They run when everything else is fine, with the context of the
@@ -120,13 +120,12 @@
 //
 // # Coercion
 //
-// Unless Options.Strict is set, values that models are known to send are read
-// as what they mean, when that is certain: "5" for an integer, "true" for a
-// boolean, 5 for a string, an object or array inside a string, a single item for a
-// list, and null or "" for an optional member that is not set. What is uncertain stays
-// an error: 1.0 is no string, "yes" no boolean, and ["a"] no list of lists.
-// mcp:"strict" turns coercion off for a field and all that is below it, and names of
-// members are never coerced.
+// Unless Options.Strict is set, values that models are known to send are read as what they
+// mean, when that is certain: "5" for an integer, "true" for a boolean, 5 for a string, an
+// object or array inside a string, a single item for a list, and null or "" for an optional
+// member that is not set. What is uncertain stays an error: 1.0 is not a string, "yes" no
+// boolean, and ["a"] no list of lists. mcp:"strict" turns coercion off for a field and all
+// that is below it, and names of members are never coerced.
 //
 // # Numbers
 //

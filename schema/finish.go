@@ -166,7 +166,7 @@ func newVerifier(c *compiler, s *jsonschema.Schema, what string) *raw.Schema {
 }
 
 // listFields returns the members of the root for Plan.Fields, with the
-// descriptions that the schema gives them. It returns nil if the root is no
+// descriptions that the schema gives them. It returns nil if the root is not a
 // struct.
 func listFields(n *node, s *jsonschema.Schema) []Field {
 	if n.object == nil || s.Properties == nil {

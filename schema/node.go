@@ -92,7 +92,7 @@ type node struct {
 	// own returns the schema of a type that is not derived from the Go type;
 	// nil for all others.
 	own ownSchema
-	// extend is the type's JSONSchemaExtend, if it is no struct. A shape has
+	// extend is the type's JSONSchemaExtend, if it is not a struct. A shape has
 	// those of structs.
 	extend func(*jsonschema.Schema)
 	// verify checks the raw text, for schemas of which the tree knows nothing.
@@ -115,7 +115,7 @@ type node struct {
 	message []messageRule
 	// note holds the keywords that only describe.
 	note annotations
-	// hint is a format that stands in the schema and is not checked, or "".
+	// hint is a format that is in the schema and is not checked, or "".
 	hint string
 	// special is set if the decoder has to do more than plainValue does: there
 	// are checks of the decoded value, an extra schema, or strict or secret.

@@ -48,7 +48,7 @@ type Options struct {
 	Types []TypeSchema
 	// Formats are formats for jsonschema:"format=NAME" besides those of JSON Schema,
 	// with the check of a text. Without one, nil, a format is a hint, which any value
-	// may have: it stands in the schema and nothing is checked. The funcs must be safe
+	// may have: it is in the schema and nothing is checked. The functions must be safe
 	// for concurrent use.
 	Formats map[string]func(text string) bool
 	// Aliases are short names for validate rules, as with RegisterAlias of

@@ -164,7 +164,7 @@ type Field struct {
 }
 
 // Fields returns the top-level members in the order of the schema, or nil if
-// the type is no struct. The slice is the caller's.
+// the type is not a struct. The slice is the caller's.
 func (p *Plan) Fields() []Field { return append([]Field(nil), p.fields...) }
 
 // Internal returns what the other packages of this module need to know about a

@@ -43,7 +43,7 @@ type keyword struct {
 	name, value string
 }
 
-// String returns the keyword as it stands in the tag.
+// String returns the keyword as it is in the tag.
 func (k keyword) String() string { return k.name + "=" + k.value }
 
 // tag returns the keyword with the tag's key, as problems quote it.
@@ -125,8 +125,9 @@ func readSchemaTag(c *compiler, sf reflect.StructField) *schemaTag {
 	return st
 }
 
-// prose reports whether a piece of a jsonschema tag is no keyword, nor one with a
-// typing error, but text: other packages take the whole tag for a description.
+// prose reports whether a piece of a jsonschema tag is not a keyword, nor one
+// with a typing error, but text: other packages take the whole tag for a
+// description.
 func prose(piece string) bool {
 	name, _, hasValue := strings.Cut(piece, "=")
 	if slices.Contains(knownKeywords, name) || refusedKeywords[name] != "" {
@@ -382,8 +383,8 @@ func checkFormats(c *compiler) {
 
 // addFormat adds the check of a format of JSON Schema or of Options.Formats. The
 // standard leaves it open whether formats are asserted; here they are, so that what is
-// advertised is also checked. A format without a check is a hint: it stands in the
-// schema of any type. On a Duration the format "duration" selects ISO 8601.
+// advertised is also checked. A format without a check is a hint: it is in the schema
+// of any type. On a Duration the format "duration" selects ISO 8601.
 func addFormat(c *compiler, n *node, k keyword, kind rules.Kind) {
 	valid, own := c.opts.Formats[k.value]
 	if !own {

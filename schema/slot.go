@@ -22,7 +22,7 @@ import (
 //     type when it was compiled: a nodeInt of 8 bits is an int8 under any name.
 //     Types of one kind have one layout.
 //
-// The zero slot is no place.
+// The zero slot is not a place.
 type slot struct{ p unsafe.Pointer }
 
 // slotOf returns the place that a pointer points to.

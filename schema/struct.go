@@ -244,7 +244,7 @@ func (m *member) tag(key string) string {
 	return key + `:"` + m.sf.Tag.Get(key) + `"`
 }
 
-// scalarNode tells whether a node's zero value can stand for "not set".
+// scalarNode reports whether a node's zero value can stand for "not set".
 func scalarNode(n *node) bool {
 	switch n.kind {
 	case nodeString, nodeInt, nodeUint, nodeFloat, nodeBool, nodeTime, nodeDuration, nodeNumber:

@@ -129,7 +129,7 @@ func (w *walker) directories(skill *folder) map[string][]protocol.Resource {
 }
 
 // reader returns what serves the reading of a file. A cache between may have it
-// only if the server's lists are for everybody, and the skill too.
+// only if the server's lists are for all clients, and the skill too.
 func (w *walker) reader(f *file) frame.Handler {
 	contents, cache := f.contents, w.settings.Cache
 	contents.URI = w.uri(f.name)

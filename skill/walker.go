@@ -120,7 +120,7 @@ func (w *walker) walk(dir string, around []*folder) {
 }
 
 // checkName notes what is wrong with the name of something in a skill. seen has the
-// names beside it, as systems see them that tell fewer names apart: a client that
+// names next to it, as systems see them that tell fewer names apart: a client that
 // keeps the files on such a disk would have one in place of two, and which one is
 // chance.
 func (w *walker) checkName(name, base string, seen map[string]string) {
@@ -174,7 +174,7 @@ func (w *walker) read(name string, around []*folder) {
 }
 
 // bytes reads a file, of which a byte more than most is enough. What was a regular
-// file in the listing of its folder may be something else by now, which is looked at
+// file in the listing of its folder may be something else by now, which is examined
 // again where it is open.
 func (w *walker) bytes(name string, most int64) ([]byte, error) {
 	opened, err := w.fsys.Open(name)

@@ -38,7 +38,7 @@ type writer struct{ handler slog.Handler }
 func (w writer) Write(line []byte) (int, error) {
 	var event map[string]json.RawMessage
 	var name string
-	_ = json.Unmarshal(line, &event) // what is no event has no level
+	_ = json.Unmarshal(line, &event) // what is not an event has no level
 	_ = json.Unmarshal(event[zerolog.LevelFieldName], &name)
 	level, err := zerolog.ParseLevel(name)
 	if err != nil {

@@ -101,10 +101,10 @@ func (c *carrier) Keys() []string {
 	return names
 }
 
-// members yields the members of an object: the name as it stands between its
-// quotes, and the text of the value from its first byte on, to the end of the object
-// unless it is a string. text is valid JSON, since a message that is not has been
-// refused; of anything else some members may be missing.
+// members yields the members of an object: the name as it is between its quotes, and
+// the text of the value from its first byte on, to the end of the object unless it
+// is a string. text is valid JSON, since a message that is not has been refused; of
+// anything else some members may be missing.
 func members(text []byte) func(yield func(name, value []byte) bool) {
 	return func(yield func(name, value []byte) bool) {
 		depth := 0

@@ -10,7 +10,8 @@ import (
 	"github.com/talaria-go/mcp"
 )
 
-// gauges tells what s has at the moment, whenever metrics are read, until stop.
+// gauges reports what s has at the moment, whenever metrics are read, until
+// stop.
 func gauges(meter metric.Meter, s *mcp.Server) (stop func(), err error) {
 	var errs [5]error
 	level := func(name, unit, description string) (metric.Int64ObservableUpDownCounter, error) {

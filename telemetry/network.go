@@ -32,7 +32,7 @@ func networkOf(f *mcp.Frame) network {
 	return n
 }
 
-// unix tells whether the address of a socket's peer is that of a Unix socket.
+// unix reports whether the address of a socket's peer is that of a Unix socket.
 func unix(address string) bool { return strings.HasPrefix(address, "unix:") }
 
 // append appends the attributes of n.

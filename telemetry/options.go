@@ -24,10 +24,10 @@ type Options struct {
 	// first message or call, or the W3C's trace context if that propagates nothing.
 	// Baggage travels only with a propagator that has it.
 	Propagator propagation.TextMapPropagator
-	// Trust tells whether to continue the trace of a request's client and to take its
-	// baggage; otherwise its span is linked to, and its baggage dropped. nil trusts
-	// pipes, standard input, Unix sockets, and requests that have a principal: a
-	// stranger could have everything sampled. Server alone has use for it.
+	// Trust reports whether to continue the trace of a request's client and to take
+	// its baggage; otherwise its span is linked to, and its baggage dropped. nil
+	// trusts pipes, standard input, Unix sockets, and requests that have a principal:
+	// a stranger could have everything sampled. Server alone has use for it.
 	Trust func(f *mcp.Frame) bool
 	// Attributes returns more attributes for the span of a message, when it ends; it
 	// is not called for spans that are not recorded. What it returns is exported as it

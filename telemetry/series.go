@@ -21,7 +21,7 @@ const maxSeries = 1500
 const mostSeries = 1900
 
 // labels is what tells one series of a duration from another. All of it is of closed
-// sets, but for the names that the program has registered.
+// sets, except for the names that the program has registered.
 type labels struct {
 	method, target string
 	revision       protocol.Revision // 0 if unknown

@@ -127,9 +127,9 @@ func (t *server) open(f *mcp.Frame) (context.Context, error) {
 // origin returns the context whose span is the parent of that of f, and the span that
 // is linked to.
 //
-// What stands in _meta comes before the span that the program has put around the
-// message, as otelhttp does, since one HTTP request is not one message; and that
-// comes before the headers. Baggage comes with the trace or not at all.
+// What is in _meta comes before the span that the program has put around the message,
+// as otelhttp does, since one HTTP request is not one message; and that comes before
+// the headers. Baggage comes with the trace or not at all.
 //
 // A call that a handler makes (mcp.Server.Call) is below the span of that.
 func (t *server) origin(f *mcp.Frame) (context.Context, trace.SpanContext) {

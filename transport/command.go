@@ -50,9 +50,9 @@ type CommandOptions struct {
 	// Dir is the working directory; "" means that of this process.
 	Dir string
 	// Stderr gets a copy of what the process writes to standard error, which
-	// otherwise shows only in errors. Each Write has whole lines, but for lines of
-	// more than 64 KiB and an end without a newline, so that several processes can
-	// share a writer. One goroutine at a time writes to it. nil means nowhere.
+	// otherwise shows only in errors. Each Write has whole lines, except for lines
+	// of more than 64 KiB and an end without a newline, so that several processes
+	// can share a writer. One goroutine at a time writes to it. nil means nowhere.
 	Stderr io.Writer
 	// Grace is how long Close waits for the process to end, first after closing
 	// its standard input and once more after SIGTERM. 0 means 5 s, less

@@ -12,7 +12,7 @@ import (
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // signalGroup terminates or kills a process and those that it has started. A
-// process that is gone is no error.
+// process that is gone is not an error.
 func signalGroup(process *os.Process, kill bool) {
 	signal := syscall.SIGTERM
 	if kill {

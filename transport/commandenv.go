@@ -26,7 +26,7 @@ var (
 
 // knownVariables are variables that servers often need and that no child gets
 // by default: they name code to load, or something else that only the user can
-// judge. What seems to be a secret is treated in the same way. They are
+// check. What seems to be a secret is treated in the same way. They are
 // reported as withheld.
 var knownVariables = []string{
 	"NODE_OPTIONS", "NODE_PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_INDEX_URL", "UV_DEFAULT_INDEX", "JAVA_HOME", "JAVA_TOOL_OPTIONS",

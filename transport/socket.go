@@ -22,11 +22,11 @@ type SocketOptions struct {
 	KeepAlive time.Duration
 }
 
-// NewSocket is NewStream for a connection of package net: TCP, Unix, TLS.
-// A peer that does not read what is written to it for the time allowed loses
-// the connection: Read and Write fail then. One that begins a message and does
-// not end it makes Read fail. A peer that is quiet between
-// messages may be so for ever.
+// NewSocket is NewStream for a connection of package net: TCP, Unix, TLS. A
+// peer that does not read what is written to it for the time allowed loses the
+// connection: Read and Write fail then. One that begins a message and does not
+// end it makes Read fail. A peer that is quiet between messages may be so
+// forever.
 func NewSocket(conn net.Conn, opts *SocketOptions) Conn {
 	s := &timedConn{Conn: conn, read: facts.ReadTimeout, write: facts.WriteTimeout}
 	var max int

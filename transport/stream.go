@@ -203,7 +203,7 @@ var errWriter = errors.New("transport: the writer of the stream failed")
 
 // push writes one batch. s.mu is held when it is called and when it returns,
 // but not while it writes. The writer may be users' code: if it does not
-// return, the stream is broken and those that wait for it go on.
+// return, the stream is broken and those that wait for it continue.
 func (s *stream) push(batch []byte) (err error) {
 	s.mu.Unlock()
 	returned := false

@@ -10,7 +10,7 @@ import (
 // not. Others cannot call it.
 func (t *Template) Internal(call.Private) internals { return internals{t} }
 
-// internals has the funcs that Internal gives.
+// internals has the functions that Internal gives.
 type internals struct{ *Template }
 
 // Literals returns how many characters of the template stand for themselves:

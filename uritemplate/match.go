@@ -12,7 +12,7 @@ import (
 // text is a list of one.
 type Values map[string][]string
 
-// group tells how to read one group of the regular expression.
+// group returns how to read one group of the regular expression.
 type group struct {
 	vars  []variable // one, or those that share a named part
 	op    *operator
@@ -22,7 +22,7 @@ type group struct {
 // unreadable returns why p could not be read back from a URI that also has the
 // values of the parts after it; "" if it could.
 func unreadable(p part, after []part) string {
-	text := "" // between p and the expression that is looked at
+	text := "" // between p and the expression that is examined
 	for _, q := range after {
 		if q.op == nil {
 			text += q.literal

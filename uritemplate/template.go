@@ -36,7 +36,7 @@ type Template struct {
 	groups   []group
 }
 
-// Parse reads a template. A variable may stand in it once. The prefix modifier
+// Parse reads a template. A variable may are in it once. The prefix modifier
 // ({name:3}) is refused, because the value could not be read back from a URI;
 // so are expressions that a URI could not tell apart, such as {a}{b}, and those
 // in an order that URIs do not have, such as {&a}{?b}.
@@ -172,9 +172,9 @@ func (t *Template) Names() []string { return append([]string(nil), t.names...) }
 // Expand returns the URI for values, which Match reads. Variables without a
 // value are left out; values of names that are not in the template are ignored.
 // Values are text: bytes that are no UTF-8 become U+FFFD. In {+a} and {#a}
-// reserved characters and escapes stay as they are, but for the characters that
-// end the value or begin a later expression: those are encoded, so that they are
-// read as part of the value.
+// reserved characters and escapes stay as they are, except for the characters
+// that end the value or begin a later expression: those are encoded, so that
+// they are read as part of the value.
 func (t *Template) Expand(values Values) string {
 	var b strings.Builder
 	for _, p := range t.parts {

@@ -61,7 +61,7 @@ func (c *client) check() error {
 	return nil
 }
 
-// allows tells whether uri is one that the client has named. The port of a
+// allows reports whether uri is one that the client has named. The port of a
 // loopback address may be any (RFC 8252, section 7.3).
 func (c *client) allows(uri string) bool {
 	return slices.Contains(c.RedirectURIs, uri) ||

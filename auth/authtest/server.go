@@ -322,7 +322,7 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 }
 
 // client finds a client: one that has registered, or one whose id is the URL of
-// its metadata, which is fetched anew each time.
+// its metadata, which is fetched again each time.
 func (s *Server) client(ctx context.Context, id string) (client, error) {
 	s.store.mu.Lock()
 	c, ok := s.store.clients.get(id)

@@ -95,7 +95,7 @@ func (s *store) putGrant(into *kept[grant], g grant) (secret string) {
 	return secret
 }
 
-// firstUse tells whether a proof comes for the first time, and notes that it
+// firstUse reports whether a proof comes for the first time, and notes that it
 // came. An id may be forgotten when there are more than maxKept; proofAge alone
 // keeps such a proof from being used again.
 func (s *store) firstUse(id string) bool {
@@ -113,7 +113,7 @@ func (s *store) revoke(id string) {
 	s.revoked.put(id, time.Now())
 }
 
-// isRevoked tells whether all tokens of a grant were ended.
+// isRevoked reports whether all tokens of a grant were ended.
 func (s *store) isRevoked(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

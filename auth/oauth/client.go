@@ -154,8 +154,8 @@ func (c *Client) login(ctx context.Context, stale *record) (*record, error) {
 }
 
 // probe asks the MCP server for its challenge. A server that does not challenge
-// a GET request may still have metadata in the well-known places, so that is no
-// error.
+// a GET request may still have metadata in the well-known places, so that is
+// not an error.
 func (c *Client) probe(ctx context.Context) (challenge, error) {
 	ctx, cancel := context.WithTimeout(ctx, outbound.Timeout)
 	defer cancel()
@@ -223,7 +223,7 @@ func (c *Client) ForgetRegistration(ctx context.Context) error {
 	return c.storage.write(ctx, c.storage.clientKey(auth.server.Issuer), nil)
 }
 
-// lock waits for the flow that is under way, or for the end of ctx, and begins
+// lock waits for the flow that is in progress, or for the end of ctx, and begins
 // one. The caller must call unlock. That flow may ask the user, and so the clock
 // of the waiting request stops, too.
 func (c *Client) lock(ctx context.Context) (unlock func(), err error) {
@@ -309,8 +309,8 @@ type attempt struct {
 	nonceRetried      bool
 }
 
-// run sends the request until it is no longer refused for its token, or answer
-// gives up.
+// run sends the request until it is no longer refused for its token, or
+// answer gives up.
 func (a *attempt) run() (*http.Response, error) {
 	for {
 		a.since = a.client.flown()

@@ -94,7 +94,7 @@ func (e *endpoints) requestToken(ctx context.Context, step Step, server *serverM
 }
 
 // revokeOne revokes one token. A server that does not support revoking tokens
-// of this type is no error.
+// of this type is not an error.
 func (e *endpoints) revokeOne(ctx context.Context, server *serverMetadata, client *Registration, token, hint string) error {
 	failed := func(e Error) error {
 		e.Step, e.URL = StepRevocation, server.RevocationEndpoint

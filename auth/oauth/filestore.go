@@ -18,10 +18,10 @@ import (
 )
 
 // NewFileStore returns a store in one JSON file that only its owner can read (mode
-// 0600; a file that others can read is refused). Writes are atomic. Files beside
-// it, whose names begin with its own and end in .lock, keep programs from
-// writing at the same time. The file and its directory are made when something
-// is to be kept.
+// 0600; a file that others can read is refused). Writes are atomic. Files next to
+// it, whose names begin with its own and end in .lock, keep programs from writing
+// at the same time. The file and its directory are made when something is to be
+// kept.
 func NewFileStore(path string) Store { return &fileStore{path: path} }
 
 // fileStore is the Store of NewFileStore. It keeps nothing in memory: every

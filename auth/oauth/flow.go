@@ -49,8 +49,8 @@ func (c *Client) renew(ctx context.Context, n need) (*record, error) {
 }
 
 // authorize is the flow of renew. In this order it takes a token that another
-// program has stored meanwhile, refreshes the stored one, or runs the grant.
-// c.flow is held.
+// program has stored in the meantime, refreshes the stored one, or runs the
+// grant. c.flow is held.
 func (c *Client) authorize(ctx context.Context, n need) (*record, error) {
 	stored, err := c.load(ctx)
 	if err != nil {

@@ -26,8 +26,8 @@ type Loopback struct {
 	Path string
 	// Browse shows a URL to the user; nil means OpenBrowser.
 	Browse func(ctx context.Context, url string) error
-	// Prompt, if not nil, is called with the URL before it is opened, so that
-	// the application can print it. With a Prompt it is no error if the browser
+	// Prompt, if not nil, is called with the URL before it is opened, so that the
+	// application can print it. With a Prompt it is not an error if the browser
 	// cannot be opened.
 	Prompt func(url string)
 }

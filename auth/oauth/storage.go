@@ -87,7 +87,7 @@ func (s *storage) registered(ctx context.Context, issuer string) (*Registration,
 }
 
 // forgetClient removes a client that its issuer does not know any more, unless
-// another one has been registered meanwhile.
+// another one has been registered in the meantime.
 func (s *storage) forgetClient(ctx context.Context, issuer, id string) error {
 	client, err := s.registered(ctx, issuer)
 	if err != nil || client == nil || client.ClientID != id {

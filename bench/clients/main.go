@@ -1,5 +1,5 @@
 // Command clients measures what calls cost a client: its processor time, user
-// and kernel, for one tools/call, beside that of the official SDK's client.
+// and kernel, for one tools/call, next to that of the official SDK's client.
 // Both talk to the same server, Talaria's, in a process of its own. Linux and
 // other Unix systems.
 //

@@ -79,8 +79,8 @@ func initializeMessage() message {
 func putID(dst []byte, id int) { strconv.AppendInt(dst[:0], int64(id), 10) }
 
 // checker checks answers. The first is decoded and compared with what it
-// should be; later ones need only be the same bytes but for the id. One that
-// is not is decoded as well: the order of members may differ.
+// should be; later ones need only be the same bytes except for the id. One
+// that is not is decoded as well: the order of members may differ.
 type checker struct {
 	want     any
 	template []byte
@@ -92,7 +92,7 @@ func newChecker(tool string) *checker {
 	return &checker{want: out}
 }
 
-// quick tells whether text is the template with another id, and returns that.
+// quick reports whether text is the template with another id, and returns that.
 func (c *checker) quick(text []byte) (id int, ok bool) {
 	end := c.at + 10
 	if c.template == nil || len(text) != len(c.template) || !bytes.Equal(text[:c.at], c.template[:c.at]) ||

@@ -15,7 +15,7 @@ func (p *process) line() ([]byte, error) {
 	return bytes.TrimSpace(text), nil
 }
 
-// answer reads lines up to one that is no notification.
+// answer reads lines up to one that is not a notification.
 func (p *process) answer() ([]byte, error) {
 	for {
 		text, err := p.line()

@@ -13,7 +13,8 @@ const (
 	finished
 )
 
-// window is the time in which calls count. Calls go on at full rate before it.
+// window is the time in which calls count. Calls continue at full rate before
+// it.
 type window struct {
 	warm, length time.Duration
 	maxCalls     int64

@@ -13,7 +13,7 @@
 // A group.Group takes a whole file. What is wrong with one server is in its Err
 // and costs the others nothing.
 //
-// The formats are those that desktop programs have made common; there is no
+// The formats are those that desktop programs have made common; there is not a
 // specification. [Read] replaces variables such as ${env:NAME} and ${input:id}
 // and checks each server; it starts nothing and connects to nothing. Everything
 // wrong with a file is reported at once. Errors never contain values of a file,

@@ -49,7 +49,7 @@ func plainJSON(text []byte) ([]byte, error) {
 }
 
 // commentEnd returns where the comment that begins at i ends: at the end of the
-// line, which is no part of it, or after */.
+// line, which is not a part of it, or after */.
 func commentEnd(text []byte, i int) (int, error) {
 	end, extra := []byte("\n"), 0
 	if text[i+1] == '*' {
@@ -81,7 +81,7 @@ func position(text []byte, offset int) (line, column int) {
 	return 1 + bytes.Count(before, []byte("\n")), len(before) - bytes.LastIndexByte(before, '\n')
 }
 
-// locate says where in text a JSON error is: people mend these files by hand.
+// locate says where in text a JSON error is: people fix these files by hand.
 // An error that is not one of JSON syntax is returned as it is.
 func locate(text []byte, err error) error {
 	if len(bytes.TrimSpace(text)) == 0 {

@@ -89,8 +89,8 @@ type serverReader struct {
 	faults []error
 }
 
-// fault notes what is wrong with a field, and the reading goes on: a person who
-// mends a file wants to hear of everything at once.
+// fault notes what is wrong with a field, and the reading continues: a person
+// who fixes a file wants to hear of everything at once.
 func (r *serverReader) fault(field, format string, args ...any) {
 	r.faults = append(r.faults, &Error{File: r.file, Server: r.server.Name, Field: field, Err: fmt.Errorf(format, args...)})
 }

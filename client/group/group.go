@@ -46,17 +46,17 @@ type Options struct {
 	// Client are the options of servers that Add gives none; nil means the zero
 	// value.
 	Client *client.Options
-	// Separator stands between the name of a server and that of a tool or prompt;
-	// "" means "_". Several hosts refuse names with a dot. URIs always have a dot.
+	// Separator is between the name of a server and that of a tool or prompt; ""
+	// means "_". Several hosts refuse names with a dot. URIs always have a dot.
 	Separator string
 	// ListTimeout is how long a list waits for one server; 0 means 30 seconds,
 	// less than 0 no limit. The list goes without the server then.
 	ListTimeout time.Duration
-	// OnNotification hears the notifications of all servers, beside the
-	// OnNotification of their own options. The URI of an updated resource has
-	// the server's prefix. Servers of modern revisions tell only what they are
-	// asked for, by Listen or by client.Options.Listen. It may be called for
-	// several servers at once.
+	// OnNotification hears the notifications of all servers, next to the
+	// OnNotification of their own options. The URI of an updated resource has the
+	// server's prefix. Servers of modern revisions tell only what they are asked
+	// for, by Listen or by client.Options.Listen. It may be called for several
+	// servers at once.
 	OnNotification func(server string, n client.Notification)
 	// OnStatus hears when a server became ready or ceased to be. It must not
 	// wait for the Group. It may be called for several servers at once.
@@ -169,8 +169,9 @@ func (g *Group) checkName(s *server) error {
 }
 
 // Remove disconnects a server and waits until that is done, as long as
-// client.Client.Close does. Calls to it that are under way fail. Unknown names are
-// client.ErrNotFound; the error is client.ErrTimeout if a callback does not return.
+// client.Client.Close does. Calls to it that are in progress fail. Unknown names
+// are client.ErrNotFound; the error is client.ErrTimeout if a callback does not
+// return.
 func (g *Group) Remove(name string) error {
 	g.mu.Lock()
 	i := slices.IndexFunc(g.servers, func(s *server) bool { return s.name == name })
@@ -190,7 +191,7 @@ func (g *Group) Remove(name string) error {
 var errNoServer = fmt.Errorf("%w: there is no such server", client.ErrNotFound)
 
 // all returns the servers of now, in a list of the caller's own. One that is
-// removed meanwhile can still be asked, and fails.
+// removed in the meantime can still be asked, and fails.
 func (g *Group) all() []*server {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -198,9 +199,9 @@ func (g *Group) all() []*server {
 }
 
 // Warm waits until every server is ready or could not be reached, and returns
-// what went wrong with those, joined. Attempts to reach them go on, except after
-// client.ErrUnauthorized: then only Warm tries again, and the user may be asked
-// to log in.
+// what went wrong with those, joined. Attempts to reach them continue, except
+// after client.ErrUnauthorized: then only Warm tries again, and the user may be
+// asked to log in.
 func (g *Group) Warm(ctx context.Context) error {
 	var faults []error
 	servers := g.all()
@@ -241,8 +242,8 @@ func (g *Group) Client(ctx context.Context, name string) (*client.Client, error)
 }
 
 // Close disconnects every server and waits for that, as long as client.Client.Close
-// does. Calls under way fail with client.ErrClosed. The error is client.ErrTimeout if
-// a callback does not return. Calling it again does nothing.
+// does. Calls in progress fail with client.ErrClosed. The error is client.ErrTimeout
+// if a callback does not return. Calling it again does nothing.
 func (g *Group) Close() error {
 	g.mu.Lock()
 	g.closed = true

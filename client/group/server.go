@@ -41,7 +41,7 @@ const (
 	uris              // resources and templates
 )
 
-// uriSeparator stands between the name of a server and a URI. Together they begin
+// uriSeparator is between the name of a server and a URI. Together they begin
 // with a scheme again, which could not have an underscore.
 const uriSeparator = "."
 
@@ -209,7 +209,7 @@ func (s *server) notification(n client.Notification) client.Notification {
 	var params map[string]json.RawMessage
 	var uri string
 	if n.Method != protocol.MethodResourceUpdated || jsonx.Unmarshal(n.Params, &params) != nil || jsonx.Unmarshal(params["uri"], &uri) != nil {
-		return n // what is no such notification is not for this side to mend
+		return n // what is no such notification is not for this side to fix
 	}
 	var err error
 	if params["uri"], err = json.Marshal(s.prefix(uris) + uri); err != nil {

@@ -63,7 +63,7 @@ func (m *member) release() {
 	}
 }
 
-// remove ends the Reconnector once no call is under way on the connection.
+// remove ends the Reconnector once no call is in progress on the connection.
 func (m *member) remove() {
 	m.inFlight.Add(1) // so that there is a last release, if only this one
 	m.removed.Store(true)

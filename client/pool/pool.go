@@ -5,11 +5,10 @@
 //	defer p.Close()
 //	sum, err := client.Call[Sum](ctx, p, "sum", Numbers{2, 3})
 //
-// Connections are shared and not lent: many calls may be under way on each. A
-// call picks one from a list of ready connections that is replaced as a whole
-// and read without a lock. Each connection has a goroutine that keeps it open.
-// A call whose connection is lost goes to another one if sending it again is
-// safe.
+// Connections are shared and not lent: many calls may be in progress on each. A call
+// picks one from a list of ready connections that is replaced as a whole and read
+// without a lock. Each connection has a goroutine that keeps it open. A call whose
+// connection is lost goes to another one if sending it again is safe.
 //
 // The package is built on the exported API of package client only.
 package pool
@@ -80,14 +79,14 @@ type Strategy int
 const (
 	RoundRobin Strategy = iota // one after the other
 	Random                     // any
-	LeastBusy                  // that with the fewest calls under way
+	LeastBusy                  // that with the fewest calls in progress
 )
 
 // Stats count what a pool does.
 type Stats struct {
 	Size        int   // connections, ready or not
 	Ready       int   // those that calls may go to
-	InFlight    int64 // calls under way
+	InFlight    int64 // calls in progress
 	Waiting     int64 // callers that wait for a connection
 	Requests    int64 // calls that went to one of these connections
 	Failed      int64 // those that failed
@@ -108,9 +107,9 @@ type ConnStats struct {
 
 // Pool spreads calls over several connections, to one server or to several that
 // offer the same. It keeps them open: one that is lost is skipped and replaced.
-// After client.ErrUnauthorized, such as a refused login, it waits for Warm.
-// All methods are safe for concurrent use, and connections are shared, not
-// owned: many calls may be under way on each.
+// After client.ErrUnauthorized, such as a refused login, it waits for Warm. All
+// methods are safe for concurrent use, and connections are shared, not owned:
+// many calls may be in progress on each.
 //
 // A call goes to another connection when the one that it is on is lost, up to 3
 // times, if sending it again is safe, as client.Error.Safe says.
@@ -154,7 +153,7 @@ func New(t client.Transport, opts *Options) *Pool {
 	if p.opts.Client != nil {
 		p.client = *p.opts.Client
 	}
-	p.client.NoReconnect = true // the pool does that, and meanwhile uses another one
+	p.client.NoReconnect = true // the pool does that, and in the meantime uses another one
 	p.client.HealthCheck = cmp.Or(p.opts.HealthCheck, 30*time.Second)
 	p.client.HealthTimeout = p.opts.HealthTimeout
 	if p.client.Cache == nil {
@@ -183,8 +182,9 @@ func New(t client.Transport, opts *Options) *Pool {
 var errClosed = fmt.Errorf("%w: the pool is closed", client.ErrClosed)
 
 // Add opens one more connection, in the background, and returns its id. opts are
-// its own, such as other credentials or another CacheKey, but for NoReconnect;
-// without a Cache it has that of the pool. nil means Options.Client.
+// its own, such as other credentials or another CacheKey, except for
+// NoReconnect; without a Cache it has that of the pool. nil means
+// Options.Client.
 func (p *Pool) Add(t client.Transport, opts *client.Options) (id int, err error) {
 	if t == nil {
 		return 0, &client.Error{Op: "add a connection", Err: errors.New("no transport")}
@@ -244,8 +244,8 @@ func (p *Pool) start(t client.Transport, opts client.Options, once *attend.Occas
 	return m.id
 }
 
-// Remove takes a connection out of the pool. Calls that are under way on it go
-// on; it is closed after the last. Unknown ids are client.ErrNotFound.
+// Remove takes a connection out of the pool. Calls that are in progress on it
+// continue; it is closed after the last. Unknown ids are client.ErrNotFound.
 func (p *Pool) Remove(id int) error {
 	p.mu.Lock()
 	i := slices.IndexFunc(p.members, func(m *member) bool { return m.id == id })
@@ -288,7 +288,7 @@ func (p *Pool) all() []*member {
 }
 
 // Warm waits until every connection is ready or could not be opened, and
-// returns what went wrong with those, joined. Attempts to open them go on,
+// returns what went wrong with those, joined. Attempts to open them continue,
 // except after client.ErrUnauthorized: then only Warm tries again, and the user
 // may be asked to log in.
 func (p *Pool) Warm(ctx context.Context) error {
@@ -314,8 +314,8 @@ func (p *Pool) Warm(ctx context.Context) error {
 }
 
 // Close closes every connection and waits for the pool's goroutines, as long as
-// client.Client.Close does. Calls under way fail with client.ErrClosed. The error is
-// client.ErrTimeout if a callback does not return. Calling it again does nothing.
+// client.Client.Close does. Calls in progress fail with client.ErrClosed. The error
+// is client.ErrTimeout if a callback does not return. Calling it again does nothing.
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	p.closed = true
@@ -495,8 +495,8 @@ func onConnection[T any](ctx context.Context, p *Pool, fn func(*client.Client) (
 	}
 }
 
-// errReplaced is the cause of a call that was under way on a connection which
-// the pool has given up.
+// errReplaced is the cause of a call that was in progress on a connection
+// which the pool has given up.
 var errReplaced = fmt.Errorf("%w: the pool has given it up", client.ErrConnection)
 
 // lost turns the end of a connection that the pool itself has closed, because

@@ -20,7 +20,7 @@
 // When the model wants a skill, and the user has agreed, Load reads its
 // instructions, and ReadFile a file that they name. Both ask the server that the
 // skill is of, compare what it sends with what it announced, and return nothing that
-// differs: that is ErrUnverified. Get the skill anew then, and ask the user again.
+// differs: that is ErrUnverified. Get the skill again then, and ask the user again.
 //
 // An approval that is kept is for a server, by the host's name for it, and for a
 // Fingerprint: the same files of another server are another skill, and so are other

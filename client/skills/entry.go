@@ -166,7 +166,7 @@ func (e *entry) readFiles(root string, list json.RawMessage) error {
 
 // readFile reads one file of the list. Its name below the skill is what its URI
 // says, segment by segment: one that would lead out of a folder, or has a slash
-// that is no separator, is refused.
+// that is not a separator, is refused.
 func readFile(root string, text json.RawMessage) (f File, err error) {
 	var members map[string]any
 	dec := json.NewDecoder(bytes.NewReader(text))

@@ -21,8 +21,8 @@ type Event struct {
 
 func (e Event) number() int { return e.ID }
 
-// overlaps tells whether two events take place at the same time. One may begin
-// when the other ends.
+// overlaps reports whether two events take place at the same time. One may
+// begin when the other ends.
 func (e Event) overlaps(o Event) bool { return e.Start.Before(o.End) && o.Start.Before(e.End) }
 
 func (e Event) String() string {

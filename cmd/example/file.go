@@ -74,7 +74,8 @@ func (f *file[T]) Update(ctx context.Context, change func(doc *document[T]) erro
 	return f.use(ctx, true, change)
 }
 
-// use calls fn with the document while nobody else has it, and may save it then.
+// use calls fn with the document while nothing else has it, and may save it
+// then.
 func (f *file[T]) use(ctx context.Context, save bool, fn func(doc *document[T]) error) error {
 	wait, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
@@ -109,7 +110,8 @@ func (f *file[T]) use(ctx context.Context, save bool, fn func(doc *document[T]) 
 	return nil
 }
 
-// fault names the file, without its directory, which is no business of clients.
+// fault names the file, without its directory, which is not a business of
+// clients.
 func (f *file[T]) fault(what string, err error) error {
 	return fmt.Errorf("%s cannot be %s: %w", filepath.Base(f.path), what, reason(err))
 }

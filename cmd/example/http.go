@@ -42,7 +42,7 @@ func listen(s *mcp.Server, o options, stderr io.Writer) (l net.Listener, h http.
 	return l, h, hello, err
 }
 
-// router mounts the server beside a page that says how to use it, which is
+// router mounts the server next to a page that says how to use it, which is
 // hello. If it is protected, clients need an access token.
 func router(s *mcp.Server, base string, protected bool) (h http.Handler, hello string, err error) {
 	r, hello := chi.NewRouter(), fmt.Sprintf(greeting, base)

@@ -31,7 +31,7 @@ type ImportIn struct {
 	Pace time.Duration `json:"pace,omitempty" validate:"max=500ms,min=0s" jsonschema:"default=20ms" jsonschema_description:"pause after each row, so that progress can be watched"`
 }
 
-// ImportOut tells what became of the rows of a file.
+// ImportOut counts the imported and rejected rows of a file.
 type ImportOut struct {
 	Rows     int       `json:"rows" jsonschema_description:"rows that were read, without the first"`
 	Imported int       `json:"imported" jsonschema_description:"rows that are events now"`

@@ -37,7 +37,7 @@ func (a *access) add(flags *pflag.FlagSet) {
 	flags.StringVar(&a.tokenFile, "token-file", "", "send the access token in this `file`")
 }
 
-// given tells whether a flag names a token.
+// given reports whether a flag names a token.
 func (a *access) given() bool { return a.token != "" || a.tokenFile != "" }
 
 // bearer returns the token of the user, "" if there is none.

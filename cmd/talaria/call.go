@@ -38,7 +38,7 @@ Arguments:
 type call struct {
 	*session
 	tool      string
-	unchecked bool            // the server judges the arguments
+	unchecked bool            // the server checks the arguments
 	strict    bool            // a result that breaks the output schema is a failure
 	listed    bool            // it is a tool that the server lists
 	output    json.RawMessage // its output schema; nil if there is none
@@ -72,8 +72,8 @@ func (c *call) run(ctx context.Context, typed []string) error {
 	return nil
 }
 
-// judge tells whether the structured content is what the tool promises. Revisions
-// without structured content promise nothing.
+// check reports whether the structured content is what the tool promises.
+// Revisions without structured content promise nothing.
 func (c *call) judge(ctx context.Context, structured json.RawMessage) error {
 	if !c.Revision().Has(protocol.FeatureStructuredContent) {
 		return nil

@@ -26,7 +26,7 @@ func (h *strictHelp) replace() {
 		}
 		show(cmd, args)
 	})
-	h.root.InitDefaultHelpFlag() // so that what stands after it is looked at
+	h.root.InitDefaultHelpFlag() // so that what stands after it is examined
 	h.root.InitDefaultHelpCmd()
 	help, _, err := h.root.Find([]string{"help"})
 	must(err)
@@ -40,7 +40,7 @@ func (h *strictHelp) replace() {
 	}
 }
 
-// unknownCommand is the error for a name that is no command's.
+// unknownCommand is the error for a name that is not a command's.
 func unknownCommand(root *cobra.Command, name string) error {
 	var names []string
 	for _, c := range root.Commands() {

@@ -97,7 +97,7 @@ func unseen(t client.Transport, err error) error {
 	return &shortError{strings.Replace(err.Error(), whole, short, 1), err}
 }
 
-// said tells what a command that does not answer has written.
+// said returns what a command that does not answer has written.
 func said(silent *client.SilentError) string {
 	if silent.Stderr == "" {
 		return "it has written nothing to standard error"

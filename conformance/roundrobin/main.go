@@ -1,5 +1,5 @@
-// Command roundrobin stands before replicas of a server, as a balancer that knows
-// nothing of sessions: each request goes to the next one.
+// Command roundrobin is before replicas of a server, as a balancer that knows nothing of sessions:
+// each request goes to the next one.
 //
 //	go run ./conformance/roundrobin -http 127.0.0.1:0 http://127.0.0.1:8081/mcp http://127.0.0.1:8082/mcp
 //

@@ -4,7 +4,7 @@
 //	go run ./e2e/server -stdio
 //
 // Over HTTP it prints the address of its endpoint, which is the one of HTTP+SSE
-// too, as one line. WebSocket connections are served beside it, under /ws.
+// too, as one line. WebSocket connections are served next to it, under /ws.
 package main
 
 import (

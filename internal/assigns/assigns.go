@@ -2,9 +2,9 @@
 // are the values, a [Key] is the place of one. Package frame exports what users
 // see of it; package session saves the values that can move to another process.
 //
-// The package starts no goroutines. The lock of Assigns is held while the funcs
-// that SetNew and Update are given run, and while values are encoded and
-// decoded, all of which is code of users.
+// The package starts no goroutines. The lock of Assigns is held while the
+// functions that SetNew and Update are given run, and while values are encoded
+// and decoded, all of which is code of users.
 package assigns
 
 import (
@@ -108,8 +108,8 @@ func (a *Assigns) Begin(key any) (old any, ok bool) {
 	return old, ok
 }
 
-// Commit stores what the change after Begin has made. What was set meanwhile
-// stays: it is newer.
+// Commit stores what the change after Begin has made. What was set in the
+// meantime stays: it is newer.
 func (a *Assigns) Commit(key, value any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -155,7 +155,7 @@ func plainType(value any) string {
 	return ""
 }
 
-// isJSON tells whether encoding/json returns value as it is.
+// isJSON reports whether encoding/json returns value as it is.
 func isJSON(value any) bool {
 	switch value.(type) {
 	case nil, string, bool, float64:
@@ -224,8 +224,8 @@ func (a *Assigns) forget(name string, raw json.RawMessage) bool {
 	return true
 }
 
-// TakeChanged tells whether a value was set since it was last called. Changes
-// within a value, as of a map's entries, do not count.
+// TakeChanged reports whether a value was set since it was last called.
+// Changes within a value, as of a map's entries, do not count.
 func (a *Assigns) TakeChanged() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

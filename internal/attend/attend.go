@@ -90,7 +90,7 @@ func (o *occasionAsker) Ask() (func(error), error) {
 }
 
 // WithTimeout returns a context that ends with cause after d, not counting the
-// time during which a person is asked. A d of 0 or less is no limit. stop
+// time during which a person is asked. A d of 0 or less means no limit. stop
 // releases the context.
 func WithTimeout(parent context.Context, d time.Duration, cause error) (ctx context.Context, stop context.CancelFunc) {
 	if d <= 0 {

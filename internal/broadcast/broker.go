@@ -1,5 +1,5 @@
-// Package broadcast tells subscribers of changes: it stands between the parts
-// of a server that change and the subscriptions of modern clients.
+// Package broadcast tells subscribers of changes: it is between the parts of a
+// server that change and the subscriptions of modern clients.
 //
 // Publishing never waits for a subscriber. Each subscriber has a queue, in
 // which the newest change of a topic replaces the one before it, so that the
@@ -103,8 +103,8 @@ type Join struct {
 	// Wake is called when there is something to Take: it must not block, nor use
 	// the Broker.
 	Wake func()
-	// May tells whether changes of a topic may be taken now; nil means yes. It is
-	// called by Take.
+	// May reports whether changes of a topic may be taken now; nil means yes. It
+	// is called by Take.
 	May func(topic string) bool
 }
 
@@ -213,12 +213,12 @@ func (b *Broker) End(such func(topics []string) bool) {
 }
 
 // tick tells every subscriber that wants it that an interval has passed, and
-// starts the timer anew.
+// starts the timer again.
 func (b *Broker) tick() {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	if b.timer == nil {
-		return // the last one left meanwhile
+		return // the last one left in the meantime
 	}
 	b.timer.Reset(b.every)
 	for s := range b.all {

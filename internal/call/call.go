@@ -4,5 +4,5 @@
 // use it.
 package call
 
-// Private is the parameter of such a func. The zero value is all there is.
+// Private is the parameter of such a function. The zero value is all there is.
 type Private struct{}

@@ -21,9 +21,9 @@ import (
 
 // Conn is the server's side of one connection.
 //
-// One goroutine reads, and waits for nothing that a client or a handler does,
-// so that a cancellation, an answer or the end of the input is seen whatever
-// else is under way. Its states:
+// One goroutine reads, and waits for nothing that a client or a handler does, so that a
+// cancellation, an answer or the end of the input is seen whatever else is in progress. Its
+// states:
 //
 //	            a message                        the end, or an error
 //	 ┌─────────┐ ───────► handled or queued,     ───────► ┌───────┐ all is answered, ┌──────┐
@@ -146,7 +146,7 @@ func (c *Conn) serve(ctx context.Context) error {
 		err = ErrServerClosed
 		c.stop()
 		if down == c.drained {
-			c.stream.stop() // nobody else ends the subscriptions of this connection
+			c.stream.stop() // nothing else ends the subscriptions of this connection
 		}
 	case <-c.closing:
 		err = c.closeReason
@@ -331,9 +331,10 @@ func (c *Conn) accept(r *request) {
 	}
 }
 
-// reject answers a text that is no message, or a request with invalid params.
-// The error takes the form of the revision that is spoken when all that was
-// read before has been served, since an initialize may be among that.
+// reject answers a text that is not a message, or a request with invalid
+// params. The error takes the form of the revision that is spoken when all
+// that was read before has been served, since an initialize may be among
+// that.
 func (c *Conn) reject(r *request, fault *protocol.Error) {
 	c.inOrder(r, func() { r.refuse(c.revision(), fault) })
 }
@@ -516,8 +517,8 @@ func (c *Conn) start(r *request, mayWait bool) bool {
 	return true
 }
 
-// addRunning counts a message as under way, for which c.running.Done must be
-// called, or returns false if the connection has stopped.
+// addRunning counts a message as in progress, for which c.running.Done must
+// be called, or returns false if the connection has stopped.
 func (c *Conn) addRunning() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -625,7 +626,7 @@ func (c *Conn) wait(ctx context.Context, err error) error {
 // endInput does what follows from the end of the input. Questions to the client
 // fail. If the client has left altogether, its calls are cancelled; if it has
 // only ended its side and may still read answers, they have Config.Grace. stop
-// ends that limit and must be called when nothing is under way any more.
+// ends that limit and must be called when nothing is in progress any more.
 func (c *Conn) endInput(err error) (stop func()) {
 	defer close(c.inputEnded)
 	c.stream.stop()

@@ -173,9 +173,9 @@ func (e *endpoint) serveLegacy(c *streamable.Call) streamable.Answer {
 }
 
 // call serves a request of a session within the limits of that session and
-// returns its answer, which is empty if the client has cancelled the request
-// meanwhile. It must not be called twice with the same id at a time: the second
-// is refused.
+// returns its answer, which is empty if the client has cancelled the request in
+// the meantime. It must not be called twice with the same id at a time: the
+// second is refused.
 func (e *endpoint) call(c *streamable.Call, x *session.Session) streamable.Answer {
 	if c.InBatch() {
 		return e.callUsed(c, x)

@@ -42,8 +42,8 @@
 // request.mu is held while a message of the request is being written, so that
 // none can follow its answer.
 //
-// What a server has under way is counted by its [inflight.Tracker], so that
-// Shutdown can wait for it. What a single connection has under way is counted
+// What a server has in progress is counted by its [inflight.Tracker], so that
+// Shutdown can wait for it. What a single connection has in progress is counted
 // by Conn.running.
 //
 // Specification: basic/index, basic/lifecycle, basic/transports,
@@ -109,7 +109,7 @@ type Host interface {
 // the options of the server have them.
 type Config struct {
 	Host      Host
-	Running   *inflight.Tracker   // counts what is under way
+	Running   *inflight.Tracker   // counts what is in progress
 	Sessions  *session.Manager    // those of HTTP; those of connections are attached to it
 	Askers    upcall.Askers       // ask the clients of modern requests
 	Revisions []protocol.Revision // that are served, newest first
@@ -119,7 +119,7 @@ type Config struct {
 
 	Max             int // connections, other than standard input and output
 	MaxPerPrincipal int // of them
-	Concurrent      int // calls under way of a connection or a session
+	Concurrent      int // calls in progress of a connection or a session
 	Subscriptions   int // of a connection
 	Batch           int // messages of a batch
 	Questions       int // unanswered questions of a session
@@ -200,8 +200,8 @@ func (m *Manager) Loads() (waiting, streams, connections int) {
 // now on. It does not wait and may be called again.
 func (m *Manager) Shutdown() { m.downOnce.Do(func() { close(m.down) }) }
 
-// Finish ends the connections that Shutdown has left, once no task is under way
-// any more. It does not wait and may be called again.
+// Finish ends the connections that Shutdown has left, once no task is in
+// progress any more. It does not wait and may be called again.
 func (m *Manager) Finish() { m.lastOnce.Do(func() { close(m.last) }) }
 
 // Abandon is for a shutdown whose time is over: connections wait a second more for calls
@@ -267,7 +267,7 @@ func (m *Manager) ServeStdio(ctx context.Context, c transport.Conn) error {
 
 // ServeConn serves one client over c, closes c, and waits for every goroutine
 // that it has started, after the end of ctx or Abandon no longer than settleTime.
-// Closing c must end a Read and a Write that are under way.
+// Closing c must end a Read and a Write that are in progress.
 func (m *Manager) ServeConn(ctx context.Context, c transport.Conn, via upcall.Transport) error {
 	return m.serveConn(ctx, c, options{via: via})
 }
@@ -323,7 +323,7 @@ func (m *Manager) ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade f
 	m.logEnd(via, served.wait(r.Context(), err))
 }
 
-// upgradeRefused tells why r did not get a WebSocket.
+// upgradeRefused returns why r did not get a WebSocket.
 func (m *Manager) upgradeRefused(r *http.Request, fault *protocol.Error) {
 	m.refused(upcall.Transport{Kind: string(frame.WebSocket), HTTP: r}, "", fault)
 }
@@ -424,15 +424,15 @@ func (m *Manager) ServeListener(ctx context.Context, listener net.Listener, open
 }
 
 // The time to wait before accepting is tried again. It doubles from the least
-// to the greatest and starts anew after a success.
+// to the greatest and starts again after a success.
 const (
 	minAcceptWait = 5 * time.Millisecond
 	maxAcceptWait = time.Second
 )
 
 // accept accepts connections and hands them to serve, which must not wait,
-// until that is no longer possible, and returns the reason. Like net/http it
-// tries again when descriptors have run out.
+// until that is no longer possible, and returns the reason. Like net/http
+// it tries again when descriptors have run out.
 func (m *Manager) accept(ctx context.Context, listener net.Listener, serve func(net.Conn)) error {
 	for wait := minAcceptWait; ; {
 		var c net.Conn

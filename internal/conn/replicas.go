@@ -22,7 +22,7 @@ import (
 const (
 	letterEnded      = "ended"      // to all: a session has ended
 	letterSubscribed = "subscribed" // to all: a session has other subscriptions
-	letterCancel     = "cancel"     // to all: a client cancels a request, which is under way at some replica
+	letterCancel     = "cancel"     // to all: a client cancels a request, which is in progress at some replica
 	letterAnswer     = "answer"     // to the one that asked: the response to a question
 )
 
@@ -117,7 +117,7 @@ func (r *Replicas) answered(x *session.Session, response *protocol.Message) (ask
 	return true, wire.Refused("too_long", protocol.CodeInvalidRequest, "the answer cannot be handed to the replica that asked: it may have %d bytes", scale.MaxValue/2)
 }
 
-// cancelled cancels a request of a session, wherever it is under way.
+// cancelled cancels a request of a session, wherever it is in progress.
 func (r *Replicas) cancelled(x *session.Session, notification *protocol.Message) {
 	id, found := cancelRequest(&x.Inflight, notification.Params)
 	if found || id.IsZero() || r.Post == nil {

@@ -110,7 +110,8 @@ func (r *request) initialize() {
 	}
 	var response []byte
 	fault := dispatch.ErrPanicked
-	// On a goroutine of its own: this one has to go on, whatever users' code does.
+	// On a goroutine of its own: this one has to continue, whatever users' code
+	// does.
 	_ = safely.Apart(func() { response, fault = r.dispatch(nil) }) // a failure is answered and in the log
 	if fault != nil || inflight.Cancelled(r.ctx) {
 		r.conn.session.Store(nil)
@@ -173,7 +174,7 @@ func (c withValues) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// begin registers a request as under way and gives it its context, or answers
+// begin registers a request as in progress and gives it its context, or answers
 // it with an error and returns false: the server is shutting down, its id is in
 // use, or the connection has stopped. After begin has returned true, answer
 // must be called.
@@ -304,7 +305,8 @@ func (r *request) admit() (fault *protocol.Error) {
 
 // open begins the session of the connection, for an initialize request. It is
 // stored before the handler runs, so that what the handler asks the client
-// finds its answers. If the input has ended meanwhile, questions fail at once.
+// finds its answers. If the input has ended in the meantime, questions fail at
+// once.
 func (r *request) open() *protocol.Error {
 	if r.session != nil {
 		return wire.Refused("initialized", protocol.CodeInvalidRequest, "this connection is initialized already")
@@ -342,7 +344,7 @@ func (r *request) modernFault() *protocol.Error {
 // cancelRequest cancels the request that the params of a notifications/cancelled
 // name. It returns its id, the zero ID if the params make no sense, because the
 // specification wants such notifications to be ignored, and whether the request
-// is under way. The reason is cleaned and shortened: it ends up in logs.
+// is in progress. The reason is cleaned and shortened: it ends up in logs.
 func cancelRequest(under *inflight.Requests, params []byte) (id protocol.ID, found bool) {
 	var cancelled wire.CancelledParams
 	if jsonx.Unmarshal(params, &cancelled) == nil {

@@ -60,8 +60,8 @@ func (q *requestQueue) put(r *request) (first, ok bool) {
 }
 
 // run serves messages until none waits. It must be called when put has returned
-// first, and by nobody else. If a handler ends this goroutine, another one,
-// counted by workers, goes on.
+// first, and by nothing else. If a handler ends this goroutine, another one,
+// counted by workers, continues.
 func (q *requestQueue) run(workers *sync.WaitGroup) {
 	r := q.next()
 	defer func() {

@@ -58,7 +58,7 @@ func (s *serverStream) start(x *session.Session) {
 	open := make(chan struct{})
 	opened := sync.OnceFunc(func() { close(open) })
 	s.sending.Go(func() {
-		defer opened() // of a session that has ended meanwhile
+		defer opened() // of a session that has ended in the meantime
 		// The error is that of the connection, which its flush at the end has.
 		_ = x.Serve("", &sessionLine{s.conn, opened, make(chan struct{}, 1)})
 	})
@@ -92,8 +92,8 @@ func (l *sessionLine) Wait() bool {
 	return true
 }
 
-// nudge makes the next receive from a channel that holds one go on. It never
-// waits.
+// nudge makes the next receive from a channel that holds one continue. It
+// never waits.
 func nudge(wake chan struct{}) {
 	select {
 	case wake <- struct{}{}:
@@ -154,7 +154,7 @@ type subscriptionLine struct {
 
 var _ streamable.Line = (*subscriptionLine)(nil)
 
-// Wake makes the next Wait, or the one under way, return true. It never waits.
+// Wake makes the next Wait, or the one in progress, return true. It never waits.
 func (l *subscriptionLine) Wake() { nudge(l.wake) }
 
 // Wait implements streamable.Line.

@@ -127,7 +127,7 @@ func (s *streamSet) those() (list []*stream) {
 
 // How streams end: so many in a second where no time is given, each asked to come
 // back at a time of its own within comeBack, or longer where they are many for the
-// time. It is looked at every beat.
+// time. It is examined every beat.
 const (
 	endRate  = 2000
 	comeBack = 5 * time.Second

@@ -9,7 +9,7 @@ import (
 // toldStream is the stream of a GET, which is noted when it opens: it may be refused.
 // The goroutine of an answer may send on it while that of the GET opens it. What
 // observers do is waited for by the latter alone: the other one keeps a lock of the
-// session meanwhile.
+// session in the meantime.
 type toldStream struct {
 	*streamable.Events
 	note func() *stream

@@ -13,7 +13,7 @@ import (
 
 // writeQueue keeps the goroutine that reads a connection from waiting for a
 // write. Otherwise a client that sends much before it reads and a server that
-// must write before it reads on would wait for each other for ever.
+// must write before it reads on would wait for each other forever.
 //
 // What that goroutine sends waits in a bounded queue, which a goroutine of its
 // own empties; that goroutine is there only while something waits (busy). While
@@ -29,7 +29,7 @@ type writeQueue struct {
 	mu    sync.Mutex
 	queue [][]byte
 	size  int           // bytes in queue
-	moved chan struct{} // closed when something has left; nil if nobody waits
+	moved chan struct{} // closed when something has left; nil if no caller waits
 }
 
 // maxWriteQueue is how many bytes may wait before a writer has to. One message
@@ -72,10 +72,10 @@ func (q *writeQueue) flush() error {
 	return q.to.Flush()
 }
 
-// isStuck reports whether writes are under way of which none has ended since
-// the call before. before is the number that the call before has returned, -1
-// at first. It is asked at intervals, because not every transport limits the
-// time of a write.
+// isStuck reports whether writes are in progress of which none has ended
+// since the call before. before is the number that the call before has
+// returned, -1 at first. It is asked at intervals, because not every
+// transport limits the time of a write.
 func (q *writeQueue) isStuck(before int64) (ended int64, yes bool) {
 	if ended = q.ended.Load(); ended == q.begun.Load() {
 		return -1, false

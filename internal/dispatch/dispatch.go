@@ -13,7 +13,7 @@
 // (MarshalJSON, Error, As). A panic in any of them is one answer, an internal
 // error that says nothing of the cause, and one call of Config.OnPanic.
 //
-// Observers stand around all of it: a watch is one message on its way past them,
+// Observers are around all of it: a watch is one message on its way past them,
 // and decides what they are told of its end. Without observers there is none.
 //
 // Everything runs on the goroutine of the caller, except for handlers with a
@@ -113,7 +113,7 @@ type counter struct {
 }
 
 // Serving returns how many messages are being served, with the handlers whose time
-// was over and that go on.
+// was over and that continue.
 func (d *Dispatcher) Serving() int { return int(d.serving.Load()) }
 
 // wrap puts the middleware around h, the first one outermost.
@@ -488,7 +488,7 @@ func (d *Dispatcher) Timeout(f *frame.Frame, limit time.Duration, h frame.Handle
 		}
 		return o.result, o.err
 	case <-ctx.Done():
-		d.serving.Add(1) // it goes on
+		d.serving.Add(1) // it continues
 		if !over.CompareAndSwap(false, true) {
 			d.serving.Add(-1)
 		}

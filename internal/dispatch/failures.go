@@ -24,7 +24,7 @@ type Failures struct {
 
 // maxFailures is how many may wait, and how many are taken in a second. What comes
 // beyond is dropped. It also ends the circle of an observer that uses the store each
-// time it hears that the store is away.
+// time it hears that the store is unavailable.
 const maxFailures = 64
 
 // Add makes tell be called with e, soon. It does not wait.
@@ -45,7 +45,7 @@ func (q *Failures) Add(e frame.Event, tell func(frame.Event)) {
 	}
 }
 
-// run tells what waits, and ends. tell recovers from panics.
+// run notifies what waits, and ends. tell recovers from panics.
 func (q *Failures) run(tell func(frame.Event)) {
 	for {
 		q.mu.Lock()

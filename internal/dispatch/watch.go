@@ -143,7 +143,7 @@ var words = map[protocol.Code]string{
 
 // statusOf decides the Status of a message whose handlers have returned: the one
 // place that does. Why the context has ended tells more than what a handler made
-// of that; what was done all the same counts, unless the client does not want it.
+// of that; what was done nevertheless counts, unless the client does not want it.
 func statusOf(f *frame.Frame, result protocol.Result, o frame.Outcome, toolFailed bool) string {
 	failed := o.Code != 0 || o.Err != nil || toolFailed
 	if f.Err() != nil {

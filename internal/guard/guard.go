@@ -101,9 +101,9 @@ func (g Guard) originAllowed(origin string, r *http.Request) bool {
 	return u.Host == strings.ToLower(r.Host)
 }
 
-// onLoopback tells whether r reached the server at a loopback address. It is
-// false if the address is unknown, as in a request that no http.Server has
-// read.
+// onLoopback reports whether r reached the server at a loopback address. It
+// is false if the address is unknown, as in a request that no http.Server
+// has read.
 func onLoopback(r *http.Request) bool {
 	addr, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
 	return ok && addr.IP.IsLoopback()
@@ -117,8 +117,8 @@ func hostname(host string) string {
 	return strings.Trim(host, "[]")
 }
 
-// loopbackName tells whether name is localhost or a loopback address, which DNS
-// cannot make another machine's.
+// loopbackName reports whether name is localhost or a loopback address, which
+// DNS cannot make another machine's.
 func loopbackName(name string) bool {
 	if name == "127.0.0.1" || strings.EqualFold(name, "localhost") { // what nearly all say
 		return true

@@ -19,7 +19,7 @@ type walker struct {
 	refs  map[string]bool // that were reported
 }
 
-// visited, under the key mark, marks a schema that was looked at: each is once,
+// visited, under the key mark, marks a schema that was examined: each is once,
 // however many references lead to it. JSON has no such value.
 type visited struct{}
 
@@ -35,7 +35,7 @@ func (w *walker) pointer() string {
 	return b.String()
 }
 
-// parse reads a schema; nil is one that is no object.
+// parse reads a schema; nil is one that is not an object.
 func parse(text json.RawMessage) (schema map[string]any) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()

@@ -175,7 +175,7 @@ func (p *Pending) Fail(id protocol.ID, err error) {
 	}
 }
 
-// Waits tells whether a request with that id does.
+// Waits reports whether a request with that id does.
 func (p *Pending) Waits(id protocol.ID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

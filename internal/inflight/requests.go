@@ -1,5 +1,5 @@
-// Package inflight keeps what is under way between two sides that send each other
-// requests. Servers and clients both use it.
+// Package inflight keeps what is in progress between two sides that send each
+// other requests. Servers and clients both use it.
 //
 //   - [Requests] is the table of requests that this side serves for one peer.
 //     It makes sure that an id is used by one request at a time, and finds the
@@ -40,7 +40,7 @@ type Requests struct {
 	ended    error // why every request is cancelled, once CancelAll was called
 }
 
-// Start enters a request. It fails if one with that id is under way, which a
+// Start enters a request. It fails if one with that id is in progress, which a
 // cancelled one is until its handler has returned. The context that it returns
 // ends when the request is cancelled; done must be called once, when the
 // request is answered.
@@ -56,8 +56,8 @@ func (t *Requests) Start(ctx context.Context, id protocol.ID) (_ context.Context
 }
 
 // Enter enters a request that has its Task already. The error, which is for the
-// client, says that one with that id is under way, or as many as limit; 0 is no
-// limit. Leave must be called when the request is answered.
+// client, says that one with that id is in progress, or as many as limit; 0 is
+// not a limit. Leave must be called when the request is answered.
 func (t *Requests) Enter(id protocol.ID, task *Task, limit int) *protocol.Error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -85,9 +85,9 @@ func (t *Requests) Leave(id protocol.ID) {
 	delete(t.requests, id.Canonical())
 }
 
-// Cancel ends the context of a request, and tells whether it is under way. The
-// request stays in the table until it is done: its handler may take its time,
-// and must count.
+// Cancel ends the context of a request, and tells whether it is in progress.
+// The request stays in the table until it is done: its handler may take its
+// time, and must count.
 func (t *Requests) Cancel(id protocol.ID) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -126,14 +126,14 @@ func (t *Requests) CancelAll(cause error) {
 	}
 }
 
-// Len returns how many requests are under way.
+// Len returns how many requests are in progress.
 func (t *Requests) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.requests)
 }
 
-// Cancelled tells whether ctx ended because the client cancelled its request.
+// Cancelled reports whether ctx ended because the client cancelled its request.
 func Cancelled(ctx context.Context) bool {
 	return errors.Is(context.Cause(ctx), ErrCancelled)
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // Task is the context of one request. It can be cancelled from the tables that
-// it stands in, and costs little until somebody waits for that: the parts of a
+// it is in, and costs little until somebody waits for that: the parts of a
 // context that do are made when they are first asked for.
 //
 // parent, detached and tracker are set before the Task is shared; parent is
@@ -72,8 +72,8 @@ func (t *Task) Value(key any) any {
 	return from.Value(key)
 }
 
-// values returns where values are looked for. Package context finds its own
-// there, which know of cancellation. t.mu is held.
+// values returns where values are searched. Package context finds its own there,
+// which know of cancellation. t.mu is held.
 func (t *Task) values() context.Context {
 	switch {
 	case t.inner != nil:

@@ -10,9 +10,9 @@ import (
 // mcp.ErrServerClosed.
 var ErrShutdown = errors.New("mcp: the server shuts down")
 
-// Tracker knows the work that a server has under way, so that a shutdown can
-// refuse more, wait for it, and cancel what does not end in time. The zero
-// value is ready; it is safe for concurrent use.
+// Tracker knows the work that a server has in progress, so that a shutdown
+// can refuse more, wait for it, and cancel what does not end in time. The
+// zero value is ready; it is safe for concurrent use.
 //
 // The tasks are a doubly linked list through the Tasks themselves, so that a
 // request enters and leaves without an allocation for the list. mu guards it.
@@ -40,15 +40,15 @@ func (t *Tracker) admit(task *Task) (*Task, bool) {
 	return task, true
 }
 
-// BeginDetached is Begin for work that goes on when ctx ends; ctx lends it its
-// values alone.
+// BeginDetached is Begin for work that continues when ctx ends; ctx lends it
+// its values alone.
 func (t *Tracker) BeginDetached(ctx context.Context) (*Task, bool) {
 	task := newTask(ctx)
 	task.detached = true
 	return t.admit(task)
 }
 
-// Start is Begin for who wants a context and a func that ends it.
+// Start is Begin for who wants a context and a function that ends it.
 func (t *Tracker) Start(ctx context.Context) (_ context.Context, done func(), ok bool) {
 	task, ok := t.Begin(ctx)
 	if !ok {
@@ -105,7 +105,7 @@ func (t *Tracker) Stop() {
 	t.stopped = true
 }
 
-// Wait returns when nothing is under way. When the time of e is over before, it cancels
+// Wait returns when nothing is in progress. When the time of e is over before, it cancels
 // what is left, gives it the next share of the grace, and returns the error of e's context.
 func (t *Tracker) Wait(e *Ending) error {
 	idle := t.wait()
@@ -128,8 +128,8 @@ func (t *Tracker) Wait(e *Ending) error {
 	return e.ctx.Err()
 }
 
-// wait returns a channel that is closed when nothing is under way, which may be
-// so already. Work that begins before it is closed is waited for, too.
+// wait returns a channel that is closed when nothing is in progress, which may
+// be so already. Work that begins before it is closed is waited for, too.
 func (t *Tracker) wait() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()

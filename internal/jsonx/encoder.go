@@ -510,8 +510,9 @@ func (e *Encoder) appendTextMarshaler(dst []byte, n *node, p unsafe.Pointer) ([]
 	return AppendStringBytes(dst, text), nil
 }
 
-// errMapChanged is returned if another goroutine changes a map meanwhile and
-// that is noticed by chance; it avoids a write outside of the slice.
+// errMapChanged is returned if another goroutine changes a map in the
+// meantime and that is noticed by chance; it avoids a write outside of the
+// slice.
 var errMapChanged = errors.New("the map changed while it was encoded")
 
 // appendMap appends the map of n's type at p with its keys sorted, so that the

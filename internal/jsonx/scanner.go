@@ -448,7 +448,7 @@ func (s *Scanner) beyondASCII(i int) (int, error) {
 	return i, nil
 }
 
-// escaped goes on with a string from its first escape, at i.
+// escaped continues with a string from its first escape, at i.
 func (s *Scanner) escaped(start, i int) ([]byte, error) {
 	b := s.Buf
 	out := append(s.scratch[:0], b[start:i]...)

@@ -261,8 +261,8 @@ func (r *request) Required() (protocol.Result, error) {
 }
 
 // open reads what the client sent back. It does so once: later calls return the
-// same error, so that a request whose state was refused cannot go on as if it
-// were a first round. r.mu is held.
+// same error, so that a request whose state was refused cannot continue as if
+// it were a first round. r.mu is held.
 func (r *request) open() error {
 	if r.opened {
 		return r.fault
@@ -282,8 +282,8 @@ func (r *request) open() error {
 
 // take keeps the answers to what the round before has asked. The rest is ignored
 // (Error Handling in basic/patterns/mrtr of 2026-07-28): an answer is given once,
-// and to the question that the user has seen. A first round has none before it;
-// a client that answers ahead there starts anew, and undoes nothing.
+// and to the question that the user has seen. A first round has none before it; a
+// client that answers ahead there starts again, and undoes nothing.
 func (r *request) take(text []byte) error {
 	var responses map[string]json.RawMessage
 	if err := jsonx.Unmarshal(text, &responses); err != nil {

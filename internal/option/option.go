@@ -16,7 +16,7 @@ import (
 )
 
 // Component is what mcp.Made makes a component of. Make returns its parts, or all
-// that is wrong with it as one error. It is called anew for each server that the
+// that is wrong with it as one error. It is called again for each server that the
 // component is added to, on the goroutine of Add.
 type Component struct {
 	Name string // in errors

@@ -132,7 +132,7 @@ func (w *Writer) write(e Entry) (full bool, err error) {
 	return full, err
 }
 
-// Close waits until all is written, but not for ever. What is added later is left out.
+// Close waits until all is written, but not forever. What is added later is left out.
 // The error says why not all was written; a recording that is full is none.
 func (w *Writer) Close() error {
 	late := false

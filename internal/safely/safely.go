@@ -1,6 +1,6 @@
 // Package safely runs code of users: handlers, callbacks, stores, connections,
-// whatever an interface or a func-typed field lets in. It is the one guard of
-// the module, and the one place with a recover.
+// whatever an interface or a function-typed field lets in. It is the one guard
+// of the module, and the one place with a recover.
 //
 // Code may fail to return in two ways. A panic is caught and becomes a
 // *Failure. runtime.Goexit, which t.FailNow calls, cannot be caught: the

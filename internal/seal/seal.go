@@ -9,7 +9,7 @@
 // Secrets are replaced one after the other, as they are given: the first seals
 // and each of them opens. A new one is added at the end everywhere, then moved to
 // the front everywhere, and the old one is left out when nothing is left that it
-// sealed; [Sealer.Open] tells what has to be sealed anew for that.
+// sealed; [Sealer.Open] tells what has to be sealed again for that.
 package seal
 
 import (
@@ -64,7 +64,8 @@ func New(use string, secrets ...[]byte) (*Sealer, error) {
 	return s, nil
 }
 
-// Rotating reports whether there may be something to seal anew: there are several secrets.
+// Rotating reports whether there may be something to seal again: there are
+// several secrets.
 func (s *Sealer) Rotating() bool { return len(s.keys) > 1 }
 
 // cipherOf returns the cipher that a secret has for a use.
@@ -91,7 +92,7 @@ func (s *Sealer) Seal(dst, text, binding []byte) []byte {
 
 // Open returns the text of what Seal returned for the same use and binding, with
 // whichever secret. old tells that it was not the first, so that it should be
-// sealed anew before that secret goes. The only error is ErrOpen.
+// sealed again before that secret goes. The only error is ErrOpen.
 func (s *Sealer) Open(sealed, binding []byte) (text []byte, old bool, err error) {
 	for i, key := range s.keys {
 		if text, err := key.Open(nil, nil, sealed, binding); err == nil {

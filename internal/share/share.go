@@ -99,7 +99,7 @@ func (s *Shares) Of(principal string) int {
 	return s.of[principal]
 }
 
-// Used returns how much is taken in all.
+// Used returns how much is taken in total.
 func (s *Shares) Used() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

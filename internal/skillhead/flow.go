@@ -272,8 +272,9 @@ func (f *flow) part(quote byte) (text string, done bool, err error) {
 	return b.String(), false, nil
 }
 
-// escape reads what a backslash begins, but for its last byte. Of the escapes of
-// YAML these are the ones that JSON has, too; half of a pair is nothing in UTF-8.
+// escape reads what a backslash begins, except for its last byte. Of the escapes
+// of YAML these are the ones that JSON has, too; half of a pair is nothing in
+// UTF-8.
 func (f *flow) escape() (string, error) {
 	f.at++
 	rest := f.text[f.at:]

@@ -222,7 +222,8 @@ func (r *reader) value(rest string, indent int, field bool, depth int) (any, err
 	return r.scalar(l.text, indent, depth)
 }
 
-// quotedText reports whether a line begins with text in quotes that is no key.
+// quotedText reports whether a line begins with text in quotes that is not a
+// key.
 func (r *reader) quotedText(text string) bool {
 	if text[0] != '"' && text[0] != '\'' {
 		return false
@@ -289,8 +290,8 @@ func (r *reader) scalar(rest string, indent, depth int) (any, error) {
 	return r.text(rest, indent)
 }
 
-// plainAt returns why text cannot be without quotes, for how it begins or for a
-// colon in it. first is false for a line that goes on from the one above, where signs
+// plainAt returns why text cannot be without quotes, for how it begins or for a colon
+// in it. first is false for a line that continues from the one above, where signs
 // mean nothing any more: but what looks like an item or a comment there was hardly
 // meant as text.
 func (r *reader) plainAt(text string, first bool) error {
@@ -319,10 +320,10 @@ func uncomment(text string) (string, bool) {
 	return strings.TrimRight(before, " "), found
 }
 
-// text reads plain text, which may go on in further lines: one line feed is a
-// blank, and each one more is a line feed. A comment ends it; that a line behind one
-// could go on with it is read differently. What it stands for is decided by all of
-// its lines together.
+// text reads plain text, which may go on in further lines: one line feed is a blank,
+// and each one more is a line feed. A comment ends it; that a line behind one could
+// continue with it is read differently. What it stands for is decided by all of its
+// lines together.
 func (r *reader) text(rest string, indent int) (any, error) {
 	var all strings.Builder
 	feeds := 0

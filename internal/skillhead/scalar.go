@@ -31,7 +31,7 @@ func plain(text string) (any, error) {
 // for the place that it is in.
 func plainText(text string) error {
 	if version(text) {
-		return nil // the one form of numerals alone that is text to everybody
+		return nil // the one form of numerals alone that is text to all clients
 	}
 	// Words that stand for a boolean, for nothing, for a number that is none or for a
 	// key of YAML itself, in one version or the other and in any case: two programs

@@ -217,7 +217,7 @@ func marker(line string) bool {
 // Equal reports whether two heads, or parts of them, say the same. Numbers are
 // equal by value, however they are written: a server in another language makes 1 of
 // the 1.0 in a head, and has not changed it. All else is equal only if it is of one
-// kind: the text "1" is no number, and null is not a field that is missing.
+// kind: the text "1" is not a number, and null is not a field that is missing.
 func Equal(a, b any) bool {
 	switch a := a.(type) {
 	case json.Number:

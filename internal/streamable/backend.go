@@ -31,10 +31,10 @@ type Backend interface {
 	// EndSession ends a session that Session found. A fault says why it could
 	// not, and is the answer.
 	EndSession(x Session) *protocol.Error
-	// Listen opens to and sends the messages of a session that belong to no
-	// request, or goes on with the stream that to.Last names, until the
-	// session or the stream ends, or to fails. A fault that it returns
-	// before it opens to is the answer.
+	// Listen opens to and sends the messages of a session that belong to no request,
+	// or continues with the stream that to.Last names, until the session or the
+	// stream ends, or to fails. A fault that it returns before it opens to is the
+	// answer.
 	Listen(x Session, to *Events) *protocol.Error
 	// Connect serves a connection of HTTP+SSE that r opens, until it ends.
 	// open begins its stream and returns it. A fault before that is the answer.
@@ -45,7 +45,7 @@ type Backend interface {
 	Refused(r *http.Request, sse bool, fault *protocol.Error)
 	// Draining reports whether connections are to be closed after their answers.
 	Draining() bool
-	// HeaderParams tells which arguments of the tool that c calls are mirrored
+	// HeaderParams returns which arguments of the tool that c calls are mirrored
 	// into headers: none if there is no such tool for its client.
 	HeaderParams(c *Call) []facts.Header
 }

@@ -15,7 +15,7 @@ type Events struct {
 	Last string
 
 	out    *exchange
-	every  time.Duration   // how long it may be quiet before it needs a sign of life; 0 means for ever
+	every  time.Duration   // how long it may be quiet before it needs a sign of life; 0 means forever
 	quiet  *time.Timer     // of that time; nil until Wait was called
 	due    atomic.Bool     // it is over
 	ctx    context.Context // of the request

@@ -322,7 +322,7 @@ func (e *exchange) Wait() bool {
 }
 
 // takeOver takes the connection over from net/http, unless options forbid it,
-// the response is no chunked HTTP/1.1 stream, or a middleware stands between
+// the response is not a chunked HTTP/1.1 stream, or a middleware is between
 // that changes what is written. If it cannot, it changes nothing.
 func (e *exchange) takeOver(r *http.Request) {
 	e.mu.Lock()

@@ -120,8 +120,8 @@ func (l *line) chunk(text []byte, timeout time.Duration) error {
 	return l.write(framed, timeout)
 }
 
-// write writes text within timeout; 0 is no limit. The caller holds the mu of
-// the exchange.
+// write writes text within timeout; 0 means no limit. The caller holds the mu
+// of the exchange.
 func (l *line) write(text []byte, timeout time.Duration) error {
 	if timeout > 0 {
 		if err := l.conn.SetWriteDeadline(time.Now().Add(timeout)); err != nil {

@@ -21,7 +21,7 @@ type resuming struct {
 	opened upcall.Stream
 }
 
-// can tells whether the client may come back at all.
+// can reports whether the client may come back at all.
 func (r *resuming) can() bool { return r.by != nil }
 
 // stream returns the stream that keeps what is sent, begun when it is first

@@ -129,13 +129,13 @@ func (c *sseConn) ComeBack(retry time.Duration) { c.out.ComeBack(retry) }
 // Flush implements transport.Conn. Every Write is flushed already.
 func (*sseConn) Flush() error { return nil }
 
-// lastWrite is how long a write that is under way may still take when the
+// lastWrite is how long a write that is in progress may still take when the
 // connection is closed.
 const lastWrite = 100 * time.Millisecond
 
-// Close implements transport.Conn. It interrupts a write that is under way and
-// waits for the goroutine of keepAlive; the response is ended by the handler of
-// the GET.
+// Close implements transport.Conn. It interrupts a write that is in progress
+// and waits for the goroutine of keepAlive; the response is ended by the
+// handler of the GET.
 func (c *sseConn) Close() error {
 	c.end()
 	if c.out.mu.TryLock() {

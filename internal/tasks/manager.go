@@ -247,7 +247,7 @@ func (m *Manager) turned() {
 
 // Told notes that the client of a task hears how it ended, so that Drain need
 // not wait for it: it has asked, is subscribed, or has cancelled the task
-// itself. An id that nobody waits for is ignored.
+// itself. An id that no caller waits for is ignored.
 func (m *Manager) Told(id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -261,7 +261,7 @@ func (m *Manager) Told(id string) {
 func (m *Manager) Running() int { return m.running.Used() }
 
 // HandOver leaves the tasks that another replica may run again to it, and takes none
-// from now on. What begins meanwhile, or after it, runs here.
+// from now on. What begins in the meantime, or after it, runs here.
 func (m *Manager) HandOver() {
 	m.draining.Store(true)
 	if m.shared == nil {
@@ -328,9 +328,9 @@ func (m *Manager) forget(t *Task) {
 	m.turned()
 }
 
-// resize notes that a task keeps so many bytes. It tells false if there is no
-// room for them; what was noted before holds then. A task that was forgotten
-// counts no bytes. t.mu is held.
+// resize notes that a task keeps so many bytes. It tells false if there is
+// not a room for them; what was noted before holds then. A task that was
+// forgotten counts no bytes. t.mu is held.
 func (m *Manager) resize(t *Task, bytes int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -401,7 +401,7 @@ func (m *Manager) rename(t *Task) (before string) {
 
 // use runs code of the Store, on a goroutine of its own: it may be at the end of
 // a task, of which the record must be kept and the place given back. What it
-// panics with is no client's to hear.
+// panics with is not a client's to hear.
 func (m *Manager) use(fn func() error) error {
 	err := safely.Try(fn)
 	if failure, ok := errors.AsType[*safely.Failure](err); ok {
@@ -418,7 +418,7 @@ var errStore = errors.New("the store failed")
 // told of the panic behind it already.
 func (m *Manager) failed(err error) {
 	if err != nil && err != errStore && m.config.StoreFailed != nil {
-		_ = safely.Apart(func() { m.config.StoreFailed(err) }) // there is nobody else to tell
+		_ = safely.Apart(func() { m.config.StoreFailed(err) }) // there is nothing else to tell
 	}
 }
 

@@ -43,7 +43,8 @@ func (s *Shared) giveUp() time.Duration { return s.lease() * 8 / 10 }
 // seek is for how long a task may wait for a replica that has its tool.
 func (s *Shared) seek() time.Duration { return 4 * s.lease() }
 
-// The kinds of messages between replicas, whose bodies are letters but for one.
+// The kinds of messages between replicas, whose bodies are letters except for
+// one.
 const (
 	letterAnswers = "task answers" // to the runner: there are some in the store
 	letterCancel  = "task cancel"  // to the runner: it has been ended
@@ -70,8 +71,8 @@ type Call struct {
 }
 
 // Shared is a Store for all replicas of a server. A task is run by one of them at
-// a time, which owns its entry, renews it, and alone changes it, but for answers,
-// which any replica puts there, and for its end: any replica cancels one.
+// a time, which owns its entry, renews it, and alone changes it, except for
+// answers, which any replica puts there, and for its end: any replica cancels one.
 //
 // Whoever writes names the state that the change was made from, and none is made
 // from a final one: the writes of a task form one chain, with one end. Who takes
@@ -269,8 +270,8 @@ func (s *Shared) Delete(ctx context.Context, id string) error {
 	return err
 }
 
-// change makes fn of a task, whoever runs it, unless it has ended, and returns
-// what it is then. done is false if there is no such task, it has ended, or fn says
+// change makes fn of a task, whoever runs it, unless it has ended, and returns what
+// it is then. done is false if there is no such task, it has ended, or fn says
 // that there is nothing to change. node is who runs it, "" if nobody does.
 //
 // Its lease stays as it was: only its runner renews it.

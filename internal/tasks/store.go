@@ -17,12 +17,12 @@ import (
 // a Record that it is given or gives is not shared.
 type Store interface {
 	// The ctx of Save and Delete ends after five seconds, which a Store has to
-	// heed: what changes the task waits meanwhile. They are called for one state
-	// of a task after the other; a state that was overtaken is left out.
+	// heed: what changes the task waits in the meantime. They are called for one
+	// state of a task after the other; a state that was overtaken is left out.
 
 	// Save keeps r, over what was kept under its ID before. What others than the
-	// run of r have added meanwhile is in r afterwards. An *overError says that
-	// the task is no longer that run's.
+	// run of r have added in the meantime is in r afterwards. An *overError says
+	// that the task is no longer that run's.
 	Save(ctx context.Context, r *Record) error
 	// Load returns the record of a task; ok is false if there is none.
 	Load(ctx context.Context, id string) (r Record, ok bool, err error)
@@ -123,9 +123,9 @@ func (r *Record) settle() {
 }
 
 // merge takes over what others have added to the task: now is the same run of it,
-// at the same time or later. A task has one runner, who alone changes it, but for
-// answers, which come from anywhere, and for its end. Of two answers to a question
-// that of now counts: somebody may have been told so.
+// at the same time or later. A task has one runner, who alone changes it, except
+// for answers, which come from anywhere, and for its end. Of two answers to a
+// question that of now counts: somebody may have been told so.
 func (r *Record) merge(now *Record) {
 	r.rev = now.rev // which may be less, after the engine has lost its newest writes
 	if r.Status.Final() {

@@ -74,7 +74,7 @@ func (s *sweeper) Delivered(message post.Message) bool {
 	}
 	t := s.m.task(l.ID)
 	switch {
-	case t == nil: // it has ended meanwhile
+	case t == nil: // it has ended in the meantime
 	case message.Kind == letterAnswers:
 		// It waits for the store, which whoever brings messages must not.
 		s.ended.Go(func() { s.renew([]*Task{t}) })
@@ -179,7 +179,7 @@ func (s *sweeper) Work(ctx context.Context, drains error) error {
 
 // takeQueued runs tasks that wait for a worker, a few of each lane in turn, while
 // there is room. It stops after some: those that do not run here after all wait
-// again, and must not be looked at for ever.
+// again, and must not be looked at forever.
 func (s *sweeper) takeQueued(ctx context.Context) {
 	for range 4 * slots * lanesOfPart {
 		room := s.m.config.MaxRunning - s.m.running.Used()
@@ -240,9 +240,9 @@ func (s *sweeper) lostTouch(name string) {
 	}
 }
 
-// renew lets tasks that run here go on, takes over what others have added to them,
-// and ends those that have ended elsewhere. It asks for all of them at once: a
-// lease is not long enough for one slow answer after another.
+// renew lets tasks that run here continue, takes over what others have added to
+// them, and ends those that have ended elsewhere. It asks for all of them at once:
+// a lease is not long enough for one slow answer after another.
 func (s *sweeper) renew(tasks []*Task) {
 	var asked sync.WaitGroup
 	for chunk := range slices.Chunk(tasks, batch) {
@@ -291,7 +291,7 @@ func (s *sweeper) renewed(t *Task, known scale.Rev, e scale.Entry, began time.Ti
 		s.m.failed(err)
 		return
 	}
-	t.follow(&now, time.Time{}) // its time goes on from the next look
+	t.follow(&now, time.Time{}) // its time continues from the next look
 	s.m.changed(State{Record: now})
 }
 
@@ -325,7 +325,7 @@ func (s *sweeper) settled(done func()) {
 	s.m.turned()
 }
 
-// owes tells whether the store does not have everything yet.
+// owes reports whether the store does not have everything yet.
 func (s *sweeper) owes() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -346,7 +346,7 @@ func (s *sweeper) unmake(t *Task) {
 	}
 }
 
-// keepTrying has the end of a task, or of a run that has lapsed, saved when the
+// keepTrying has the end of a task, or of a run that has expired, saved when the
 // store answers again. Nobody takes the task before: that takes a lease in which
 // the store answers.
 func (s *sweeper) keepTrying(t *Task) {

@@ -42,7 +42,7 @@ type Task struct {
 	saveErr error         // what became of it; for who saves
 
 	bytes     int  // what it keeps; the Manager's mu guards it
-	forgotten bool // it counts no more; likewise
+	forgotten bool // it counts no more; the same
 }
 
 // Record returns the task as it is now.
@@ -81,8 +81,9 @@ func (t *Task) change(fn func(r *Record)) error {
 	return t.save(r, change, t.manager.changed)
 }
 
-// insist is change for what the work cannot go on without: while replicas share
-// the task and their store is away, it tries again until ctx or the run is over.
+// insist is change for what the work cannot continue without: while replicas
+// share the task and their store is unavailable, it tries again until ctx or the
+// run is over.
 func (t *Task) insist(ctx context.Context, fn func(r *Record)) error {
 	err := t.change(fn)
 	for t.manager.shared != nil && (errors.Is(err, scale.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)) {
@@ -111,7 +112,7 @@ func (t *Task) save(r Record, change int, tell func(State)) error {
 }
 
 // saveAgain is save for a state whose save has failed, and for that of a run that
-// has lapsed.
+// has expired.
 func (t *Task) saveAgain() error {
 	t.saving <- struct{}{}
 	defer func() { <-t.saving }()
@@ -207,9 +208,10 @@ func (t *Task) holds(at time.Time) {
 	t.lapse.Reset(left)
 }
 
-// lapsed gives up a run that could not be renewed for long. Its replica is there,
-// so that it was the store that was away: once that answers, the task is left to
-// others, as by release, and the run does not count as one that lost its replica.
+// expired gives up a run that could not be renewed for long. Its replica is
+// there, so that it was the store that was away: once that answers, the task is
+// left to others, as by release, and the run does not count as one that lost its
+// replica.
 func (t *Task) lapsed() {
 	if t.Record().Status.Final() { // its end is on its way to the Store
 		return
@@ -219,7 +221,7 @@ func (t *Task) lapsed() {
 	}
 }
 
-// stopTimers stops what only a run needs that goes on. t.mu is held.
+// stopTimers stops what only a run needs that continues. t.mu is held.
 func (t *Task) stopTimers() {
 	for _, timer := range []*time.Timer{t.lapse, t.notes} {
 		if timer != nil {
@@ -348,8 +350,8 @@ func (t *Task) claimed(r *Record, at time.Time) {
 	t.begun()
 }
 
-// adopt makes the run go on with what the store has, if that is its own. It tells
-// false if the run is over.
+// adopt makes the run continue with what the store has, if that is its own. It
+// tells false if the run is over.
 func (t *Task) adopt(now *Record, at time.Time) bool {
 	t.mu.Lock()
 	goesOn := t.over == nil && t.record.Run == now.Run
@@ -385,8 +387,9 @@ func (t *Task) Drop() {
 }
 
 // Note sets how far a task has come, and the message of its state if p has one.
-// What was overtaken meanwhile is left out. What replicas share is kept once a
-// second at most, and after that second, or with the next change, if it was not.
+// What was overtaken in the meantime is left out. What replicas share is kept
+// once a second at most, and after that second, or with the next change, if it
+// was not.
 func (t *Task) Note(p wire.Progress) error {
 	r, change, err := t.apply(func(r *Record) {
 		if r.Progress != nil && p.Progress < r.Progress.Progress {
@@ -406,7 +409,7 @@ func (t *Task) Note(p wire.Progress) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.notes == nil && t.over == nil { // a store that is away is no reason for the work to fail
+	if t.notes == nil && t.over == nil { // a store that is away is not a reason for the work to fail
 		t.notes = time.AfterFunc(noteEvery, t.keepNotes)
 	}
 	return nil
@@ -415,8 +418,8 @@ func (t *Task) Note(p wire.Progress) error {
 // noteEvery is how often a Shared gets notes of one task.
 const noteEvery = time.Second
 
-// holdsBack tells whether a note comes too soon after one that was kept. It will be
-// kept then.
+// holdsBack reports whether a note comes too soon after one that was kept. It will
+// be kept then.
 func (t *Task) holdsBack() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -529,8 +532,8 @@ func (t *Task) Ask(ctx context.Context, questions []protocol.InputRequest) ([]js
 	return answers, nil
 }
 
-// goesOn tells whether another replica is to run the task as soon as its work
-// here has ended.
+// goesOn reports whether another replica is to run the task as soon as its
+// work here has ended.
 func (t *Task) goesOn() bool {
 	return t.manager.shared != nil && t.manager.draining.Load() && t.Record().Replay
 }
@@ -551,7 +554,7 @@ func (t *Task) Ended() protocol.TaskStatus {
 	return protocol.TaskFailed
 }
 
-// lost tells whether the task is another run's.
+// lost reports whether the task is another run's.
 func (t *Task) lost() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -608,8 +611,8 @@ func (t *Task) answer(answers map[string]json.RawMessage) error {
 	return t.change(func(r *Record) { r.take(answers) })
 }
 
-// waitsFor tells whether any of the answers is to a question of the task, or to
-// one whose answer is here and could not be kept yet.
+// waitsFor reports whether any of the answers is to a question of the task, or
+// to one whose answer is here and could not be kept yet.
 func (t *Task) waitsFor(answers map[string]json.RawMessage) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -631,8 +634,8 @@ func (t *Task) Recall(key string) (value json.RawMessage, ok bool) {
 }
 
 // Remember keeps a value for the runs after this one. It returns when the Store
-// has it, or with the reason why not, which may be that the task is no longer
-// this run's. While the Store is away it waits, until ctx ends.
+// has it, or with the reason why not, which may be that the task is not a
+// longer this run's. While the Store is away it waits, until ctx ends.
 func (t *Task) Remember(ctx context.Context, key string, value json.RawMessage) error {
 	if t.manager.shared == nil || !t.Record().Replay {
 		return nil // there is none

@@ -34,8 +34,8 @@ func annotation(keyword string) bool {
 // maxReferences is how many references lead from one to the next.
 const maxReferences = 100
 
-// resolve follows the reference that a schema is, if it has nothing beside it that
-// says what is valid, and returns the last reference. root is its document.
+// resolve follows the reference that a schema is, if it has nothing next to it
+// that says what is valid, and returns the last reference. root is its document.
 func resolve(root, schema any) (resolved any, reference string) {
 	for range maxReferences {
 		m := object(schema)
@@ -74,8 +74,8 @@ func resolve(root, schema any) (resolved any, reference string) {
 const maxForms = 64
 
 // forms returns the schemas without unions of which one has to accept a document: the
-// alternatives of anyOf and oneOf with what stands beside them, and one for each type.
-// A union that cannot be taken apart stays. There is none for the schema false.
+// alternatives of anyOf and oneOf with what is next to them, and one for each type. A
+// union that cannot be taken apart stays. There is none for the schema false.
 func forms(root, schema any) []map[string]any {
 	all, ok := expand(root, schema, 0)
 	if !ok || len(all) > maxForms {

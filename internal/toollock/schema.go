@@ -11,8 +11,8 @@ import (
 const maxSteps = 20_000
 
 // walk compares two schemas: whether wide accepts whatever narrow accepts. For
-// arguments wide is the new one, since callers may go on as before; for results it is
-// the old one, since their readers may.
+// arguments wide is the new one, since callers may continue as before; for results it
+// is the old one, since their readers may.
 type walk struct {
 	wideRoot, narrowRoot any
 	results              bool

@@ -38,7 +38,7 @@ type Asking struct {
 	Revision protocol.Revision
 	Session  Session       // nil in modern revisions
 	HTTP     *http.Request // as Transport.HTTP
-	// Send sends a message to the client beside those of Progress and Log.
+	// Send sends a message to the client next to those of Progress and Log.
 	Send func(message []byte) error
 }
 

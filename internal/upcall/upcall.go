@@ -159,12 +159,12 @@ type Sink interface {
 	Pause(retry time.Duration) error
 }
 
-// Connection is where a stream of a session goes on.
+// Connection is where a stream of a session continues.
 type Connection interface {
 	Sink
 	// Open begins it. It is called before anything is sent but what was missed.
 	Open() error
-	// Waker returns the func that makes Wait return. It does not block.
+	// Waker returns the function that makes Wait return. It does not block.
 	Waker() func()
 	// Wait returns true when the Waker was called since it returned last, or now
 	// and then, and false when the connection is over.
@@ -175,8 +175,8 @@ type Connection interface {
 // lost: it keeps what is sent and forwards it to the connection that it has, if
 // any.
 type Stream interface {
-	// Send sends a message ahead of the answer. That the client is away is no
-	// error: it may come back for the message.
+	// Send sends a message ahead of the answer. That the client is disconnected is
+	// not an error: it may come back for the message.
 	Send(message []byte) error
 	// End sends the answer, nil for none, and ends the stream.
 	End(answer []byte)
@@ -192,8 +192,8 @@ type Detacher interface {
 	// returns nil if there is to be none, since the client takes none or the answer
 	// is on its way.
 	Detach(known Known) (*Detachment, error)
-	// Asks tells whether a request that asks its client becomes a task first, so
-	// that its handler waits for the answer and does not run again.
+	// Asks reports whether a request that asks its client becomes a task first,
+	// so that its handler waits for the answer and does not run again.
 	Asks() bool
 }
 

@@ -26,7 +26,7 @@ const (
 // those of ASCII become their pictures, ESC for example ␛. C1 controls, characters
 // that turn the direction of writing, invisible ones and bytes that are not UTF-8
 // become U+FFFD. Joiners stay where they join. Of more than max bytes the
-// beginning is kept, and the length is said; max 0 or less is no limit.
+// beginning is kept, and the length is said; max 0 or less means no limit.
 func Text(s string, max int) string { return clean(s, max, true) }
 
 // Line is Text on one line: white space of any kind and amount is one space.
@@ -99,7 +99,7 @@ func JSON(text []byte) []byte {
 	return out
 }
 
-// plain tells whether s is printable ASCII with lines and tabs.
+// plain reports whether s is printable ASCII with lines and tabs.
 func plain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; (c < ' ' && c != '\n' && c != '\t') || c >= 0x7f {

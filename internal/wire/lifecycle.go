@@ -44,8 +44,8 @@ type InitializeResult struct {
 }
 
 // DiscoverResult is the result of server/discover in modern revisions: what
-// initialize said, but kept by the client for as long as TTLMs allows.
-// Which server it is stands in _meta, as in every modern result.
+// initialize said, but kept by the client for as long as TTLMs allows. Which
+// server it is is in _meta, as in every modern result.
 type DiscoverResult struct {
 	SupportedVersions []string                    `json:"supportedVersions"`
 	Capabilities      protocol.ServerCapabilities `json:"capabilities"`
@@ -56,7 +56,7 @@ type DiscoverResult struct {
 }
 
 // CacheMembers returns c as results say it. A private result belongs to the
-// authorization context that it was sent to, a public one to everybody.
+// authorization context that it was sent to, a public one to all clients.
 func CacheMembers(c protocol.Cache) (ttlMs int64, scope string) {
 	if c.Public {
 		return c.TTL.Milliseconds(), CachePublic
@@ -64,7 +64,7 @@ func CacheMembers(c protocol.Cache) (ttlMs int64, scope string) {
 	return c.TTL.Milliseconds(), "private"
 }
 
-// CachePublic is the scope of a result that may be given to everybody.
+// CachePublic is the scope of a result that may be given to all clients.
 const CachePublic = "public"
 
 // AppendCache appends the members of c behind those of a result.
@@ -81,7 +81,7 @@ type RootsResult struct {
 // CheckModern checks the metadata that every request of a modern revision must
 // carry: the revision, which must be among supported, and the client's
 // capabilities (basic/index of 2026-07-28, "Per-Request Metadata"). It returns
-// the revision. The order matters: a client that is told the versions can mend
+// the revision. The order matters: a client that is told the versions can fix
 // its request, whatever else is missing in it.
 func CheckModern(m *protocol.Meta, supported []protocol.Revision) (protocol.Revision, *protocol.Error) {
 	if m.ProtocolVersion == "" {

@@ -6,13 +6,13 @@
 //   - [TimeOfDay] is what a clock shows, "15:04:05".
 //   - [NaiveDateTime] is both, "2006-01-02T15:04:05".
 //
-// All three are small values without pointers: they can be copied, compared
-// with ==, and used as map keys, and their methods are safe for concurrent use.
-// Each implements encoding.TextMarshaler and encoding.TextUnmarshaler, and so becomes a
-// string in JSON. Package schema knows the types and describes the form of the
-// text. Reading is strict, as a language model can mend what it is told of: a
-// text that is not of the form, or that names a day or an hour that does not
-// exist, is a [ParseError] that says what to write instead.
+// All three are small values without pointers: they can be copied, compared with ==,
+// and used as map keys, and their methods are safe for concurrent use. Each implements
+// encoding.TextMarshaler and encoding.TextUnmarshaler, and so becomes a string in JSON.
+// Package schema knows the types and describes the form of the text. Reading is strict,
+// as a language model can fix what it is told of: a text that is not of the form, or
+// that names a day or an hour that does not exist, is a [ParseError] that says what to
+// write instead.
 package civil
 
 import (

@@ -41,10 +41,10 @@
 // document. raw.go turns failures into issues; for anyOf and oneOf it looks for
 // the alternative that was meant.
 //
-// Documents and schemas are held as encoding/json decodes them with UseNumber,
-// so that numbers keep their digits. The package has no init work and imports
-// neither invopop/jsonschema nor a validator, because every client links it. A
-// Schema is immutable; there are no locks and no goroutines.
+// Documents and schemas are held as encoding/json decodes them with UseNumber, so that
+// numbers keep their digits. The package has no init work and imports neither
+// invopop/jsonschema nor a validator, because every client links it. A Schema is
+// immutable; there are no locks and no goroutines.
 package raw
 
 import (
@@ -84,7 +84,7 @@ type resource struct {
 // It works in two passes. index visits every subschema in place, because an
 // anchor may be used before it is declared. Then nodes are made on demand,
 // beginning with the root: node reserves one and fill reads its keywords, so
-// recursion in the schema is no recursion here.
+// recursion in the schema is not a recursion here.
 type compiler struct {
 	doc       any
 	resources map[string]*resource // by URI
@@ -159,7 +159,7 @@ func (c *compiler) index(value any, at string, r *resource) error {
 	if err != nil {
 		return err
 	}
-	if r.draft <= draft7 && object["$ref"] != nil { // what stands beside it is ignored
+	if r.draft <= draft7 && object["$ref"] != nil { // what is next to it is ignored
 		return c.checkShape(object["$ref"], aString, at+"/$ref")
 	}
 	if err := c.anchors(object, at, r); err != nil {
@@ -692,8 +692,8 @@ func texts(list []any) []string {
 	return out
 }
 
-// resolve returns the absolute form of a reference that stands in a schema with
-// the URI from.
+// resolve returns the absolute form of a reference that is in a schema with the
+// URI from.
 func resolve(from, ref string) (string, error) {
 	b, err := url.Parse(from)
 	if err != nil {

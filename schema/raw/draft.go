@@ -6,7 +6,7 @@ import (
 )
 
 // draft is a version of JSON Schema. Older drafts are smaller, so they can be
-// compared; 0 is no draft.
+// compared; 0 is not a draft.
 type draft int
 
 const (
@@ -51,7 +51,7 @@ const (
 	schemaList           // a non-empty array of schemas
 	schemaMap            // an object of schemas
 	schemaOrList         // a schema, or an array of schemas
-	schemaOrBool         // a schema, or true or false where those are no schemas yet
+	schemaOrBool         // a schema, or true or false where those are not schemas yet
 	dependencies         // an object of schemas and arrays of names
 	aString              // text
 	aPattern             // a regular expression

@@ -29,8 +29,8 @@ type Link struct {
 	// MaxMessage is the longest message, in bytes, that both ends take. 0
 	// means that they know no limit, and skips what needs one.
 	MaxMessage int
-	// HalfClose, if not nil, ends the side of A in order and leaves A reading,
-	// as closing standard input does. B must then read io.EOF that is no
+	// HalfClose, if not nil, ends the side of A in order and leaves A reading, as
+	// closing standard input does. B must then read io.EOF that is not a
 	// transport.ErrPeerGone, and may still write.
 	HalfClose func() error
 }
@@ -107,7 +107,7 @@ func within(t *testing.T, what string, do func()) {
 }
 
 // send writes messages from a goroutine of its own, flushes, and returns a
-// func that waits for it.
+// function that waits for it.
 func send(t *testing.T, c transport.Conn, messages ...string) (wait func()) {
 	t.Helper()
 	result := make(chan error, 1)
@@ -172,7 +172,7 @@ func checkMessages(t *testing.T, l Link) {
 		receive(t, l.B, m)
 		wait()
 	}
-	// White space is no part of what a message says.
+	// White space is not a part of what a message says.
 	wait := send(t, l.A, "{\n\"a\":\r\n1}")
 	got, err := read(t, l.B)
 	if err != nil {

@@ -43,7 +43,7 @@ type conn struct {
 	reading atomic.Bool   // Read waits for a message
 	reads   atomic.Uint64 // times that Read has returned
 
-	writing chan struct{} // holds one item while a Write is under way
+	writing chan struct{} // holds one item while a Write is in progress
 	closing sync.Once
 	closed  atomic.Bool
 	fault   atomic.Pointer[error] // why the connection was closed from this side
@@ -252,8 +252,8 @@ func (c *conn) ping(patience time.Duration) error {
 	return fmt.Errorf("websocket: the peer does not answer pings: %w", err)
 }
 
-// isWriting reports whether a Write is under way. Writes have a time limit of
-// their own, and delay pings.
+// isWriting reports whether a Write is in progress. Writes have a time limit
+// of their own, and delay pings.
 func (c *conn) isWriting() bool {
 	return len(c.writing) > 0
 }

@@ -69,7 +69,7 @@ type Server interface {
 
 // Handler returns an HTTP endpoint that serves WebSocket connections, each as
 // mcp.Server.ServeStdio serves its one: a legacy session of its own, modern
-// requests beside it. Mount it into a router, under any path and behind any
+// requests next to it. Mount it into a router, under any path and behind any
 // middleware that leaves http.Hijacker reachable.
 //
 //	r.Handle("/mcp/ws", websocket.Handler(server))

@@ -1,5 +1,5 @@
 // Unchecked offers the tools on this module without authorization, to requests
-// that carry tokens all the same. It tells what net/http takes for reading them.
+// that carry tokens nevertheless. It tells what net/http takes for reading them.
 package main
 
 import (

@@ -129,9 +129,9 @@ func (b *Backend) Open() int {
 	return len(b.ends)
 }
 
-// Gate is a tool that waits until the test lets it go on. Entered gets a value
-// for each call that has arrived; a value sent to Leave lets one go on, and
-// closing it all of them.
+// Gate is a tool that waits until the test lets it continue. Entered gets a
+// value for each call that has arrived; a value sent to Leave lets one
+// continue, and closing it all of them.
 type Gate struct {
 	Entered chan struct{}
 	Leave   chan struct{}

@@ -72,7 +72,7 @@ type Link struct {
 
 	mu        sync.Mutex
 	unwritten int           // what the connection has not taken yet, see maxUnwritten
-	room      chan struct{} // closed when there is room again; nil if nobody waits for it
+	room      chan struct{} // closed when there is room again; nil if no caller waits for it
 	closed    bool
 	closing   chan struct{} // closed when Close begins
 	ended     chan struct{} // closed when Close is done
@@ -81,7 +81,7 @@ type Link struct {
 
 // read gives what comes to the receiver until the connection ends. It is the
 // link's goroutine. After Close has begun nothing is passed on, and the end is
-// no loss.
+// not a loss.
 func (l *Link) read() {
 	for {
 		message, err := l.conn.Read()

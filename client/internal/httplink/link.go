@@ -21,7 +21,7 @@ import (
 // Link is a link.Link over streamable HTTP. It is open until Close. Once the
 // server has answered that it does not know the session any more, every Send
 // fails with link.ErrSession. mu guards the fields below it; sends has the
-// exchanges under way, and what cancels each.
+// exchanges in progress, and what cancels each.
 type Link struct {
 	t       *Transport
 	to      link.Receiver
@@ -39,8 +39,8 @@ type Link struct {
 	ended     chan struct{}
 }
 
-// sending identifies a Send under way. It has a size, so that two of them have
-// different addresses.
+// sending identifies a Send in progress. It has a size, so that two of them
+// have different addresses.
 type sending struct{ _ byte }
 
 var _ interface {
@@ -249,9 +249,9 @@ func (l *Link) abort(s *sending) {
 	}
 }
 
-// Close implements link.Link. It ends what is under way, and the session. If the
-// server has ended that, each Send is about to get its answer, such as that it
-// was not processed, and Close first waits for these.
+// Close implements link.Link. It ends what is in progress, and the session. If
+// the server has ended that, each Send is about to get its answer, such as that
+// it was not processed, and Close first waits for these.
 func (l *Link) Close(ctx context.Context) error {
 	l.mu.Lock()
 	if l.closed {

@@ -81,9 +81,9 @@ func (r *Reconnector) Paused() bool {
 	return r.paused
 }
 
-// Retry lets a Reconnector that has paused go on, because a caller wants that.
-// It does nothing before Now has returned why: the caller cannot have reacted to
-// that. Those that are to share one login share the occasion.
+// Retry lets a Reconnector that has paused continue, because a caller wants
+// that. It does nothing before Now has returned why: the caller cannot have
+// reacted to that. Those that are to share one login share the occasion.
 func (r *Reconnector) Retry(occasion *attend.Occasion) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -4,8 +4,8 @@
 // A [Reader] returns one event after the other. Its memory is bounded whatever
 // the stream contains: the data of an event by a limit, lines, ids and names of
 // events by constants. An event beyond the limit is skipped and reported once;
-// the stream goes on. How the stream is split into reads makes no difference to
-// what is returned.
+// the stream continues. How the stream is split into reads makes no difference
+// to what is returned.
 //
 // httplink and sselink read their streams with it, one goroutine for each. The
 // Reader knows nothing of HTTP: it neither closes a stream nor opens one again,
@@ -53,7 +53,7 @@ type Reader struct {
 	hasRetry bool
 }
 
-// Limits of what is remembered beside the data of an event. A line may be
+// Limits of what is remembered next to the data of an event. A line may be
 // maxExtra longer than the data of an event, which leaves room for the name of
 // every field and for the longest id.
 const (

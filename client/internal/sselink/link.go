@@ -72,7 +72,7 @@ type connection struct {
 	cancel context.CancelCauseFunc // of the exchange
 }
 
-// close ends the exchange, and with it a read of events that is under way.
+// close ends the exchange, and with it a read of events that is in progress.
 func (c *connection) close() {
 	_ = c.res.Body.Close()
 	c.cancel(nil)
@@ -225,7 +225,7 @@ func (l *Link) again(lastID string, failures *int, cause error) (*connection, er
 
 // Send implements link.Link. It returns when the server has accepted the
 // message; the answer comes on the stream. It does not begin after Close, which
-// aborts those under way.
+// aborts those in progress.
 func (l *Link) Send(ctx context.Context, m *link.Message) error {
 	l.mu.Lock()
 	if l.closed {

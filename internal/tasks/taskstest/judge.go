@@ -10,7 +10,7 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// judge finds what must not be in what the store has seen.
+// check finds what must not be in what the store has seen.
 func (s *Simulation) judge() {
 	for _, all := range s.history.chains {
 		s.judgeChain(inOrder(all))
@@ -29,7 +29,7 @@ func (s *Simulation) judge() {
 	}
 }
 
-// judgeChain judges the states of one task.
+// judgeChain checks the states of one task.
 func (s *Simulation) judgeChain(chain []state) {
 	for i := 1; i < len(chain); i++ {
 		a, b := &chain[i-1].record, &chain[i].record
@@ -56,7 +56,7 @@ func (s *Simulation) judgeChain(chain []state) {
 	}
 }
 
-// judgeAcknowledged judges whether what somebody was told is there.
+// judgeAcknowledged checks whether what somebody was told is there.
 func (s *Simulation) judgeAcknowledged(id, kind, key, value string) {
 	chain := s.history.of(id)
 	if len(chain) == 0 {
@@ -93,12 +93,12 @@ func (s *Simulation) judgeAcknowledged(id, kind, key, value string) {
 	}
 }
 
-// answered tells whether a task got an answer, or ended.
+// answered reports whether a task got an answer, or ended.
 func answered(chain []state, key string) bool {
 	return slices.ContainsFunc(chain, func(st state) bool { return st.record.Answers[key] != nil || st.record.Status.Final() })
 }
 
-// judgeResult judges whether the result of a task is made of what was kept and
+// judgeResult checks whether the result of a task is made of what was kept and
 // answered.
 func (s *Simulation) judgeResult(chain []state) {
 	last := &chain[len(chain)-1].record

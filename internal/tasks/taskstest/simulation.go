@@ -1,4 +1,4 @@
-// Package taskstest runs the tasks of several replicas through failures, and judges
+// Package taskstest runs the tasks of several replicas through failures, and checks
 // what their store has seen of it: with the store of the process in the bubble of a
 // test, thousands of times in a minute, and with engines.
 package taskstest
@@ -400,7 +400,7 @@ type faultyStore struct {
 	sim *Simulation
 
 	mu      sync.Mutex
-	stopped chan struct{} // closed when it goes on; nil if it does
+	stopped chan struct{} // closed when it continues; nil if it does
 	dead    bool
 }
 
@@ -427,7 +427,8 @@ func (f *faultyStore) die() {
 	f.dead = true
 }
 
-// call calls the store, or does not, or does so when nobody waits for it any more.
+// call calls the store, or does not, or does so when no caller waits for it any
+// more.
 func (f *faultyStore) call(ctx context.Context, fn func(ctx context.Context) error) error {
 	f.mu.Lock()
 	stopped, dead := f.stopped, f.dead
@@ -449,7 +450,7 @@ func (f *faultyStore) call(ctx context.Context, fn func(ctx context.Context) err
 	case 0: // lost on the way there
 	case 1: // lost on the way back
 		_ = fn(ctx)
-	case 2: // made when nobody waits for it
+	case 2: // made when no caller waits for it
 		f.sim.later(func() {
 			time.Sleep(wait)
 			_ = fn(context.Background())
@@ -512,7 +513,7 @@ func (f *faultyStore) Due(ctx context.Context, part, index, owner string, max in
 type history struct {
 	scale.Store
 	sim  *Simulation
-	late sync.WaitGroup // calls that nobody waits for
+	late sync.WaitGroup // calls that no caller waits for
 
 	mu      sync.Mutex
 	chains  map[string][]state // by the name of the entry

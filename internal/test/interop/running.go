@@ -19,14 +19,14 @@ type KeyInput struct {
 	Key string `json:"key" jsonschema_description:"which call of wait is meant"`
 }
 
-// pendingCalls are the calls of wait and the errands that are under way.
+// pendingCalls are the calls of wait and the errands that are in progress.
 type pendingCalls struct {
 	mu        sync.Mutex
 	released  map[string]chan struct{}
 	cancelled atomic.Int64
 }
 
-// wait tells its progress and goes on when it is released.
+// wait tells its progress and continues when it is released.
 func (w *pendingCalls) wait(f *mcp.Frame, in KeyInput) (string, error) {
 	released := make(chan struct{})
 	w.mu.Lock()

@@ -14,7 +14,7 @@ import (
 )
 
 // official finds the folder of the official schemas, which has one folder for
-// each revision. It lies beside the module, if it is there at all.
+// each revision. It lies next to the module, if it is there at all.
 var official = sync.OnceValues(func() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -37,7 +37,7 @@ var official = sync.OnceValues(func() (string, error) {
 
 var notice sync.Once
 
-// present tells whether there are official schemas, and once if there are not.
+// present reports whether there are official schemas, and once if there are not.
 func present(t testing.TB) bool {
 	t.Helper()
 	_, err := official()
@@ -85,7 +85,7 @@ type folder struct {
 	section  string // where the document has its schemas
 }
 
-var folders sync.Map // of func() (*folder, error), by name
+var folders sync.Map // of function() (*folder, error), by name
 
 func compile(name, schema string) (*jsonschema.Schema, error) {
 	read, _ := folders.LoadOrStore(name, sync.OnceValues(func() (*folder, error) { return readFolder(name) }))

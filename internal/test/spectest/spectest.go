@@ -111,7 +111,7 @@ type Watch struct {
 	asked [2]map[string]asked // by the client and by the server, by id
 }
 
-// asked is a request under way.
+// asked is a request in progress.
 type asked struct {
 	method string
 	rev    protocol.Revision

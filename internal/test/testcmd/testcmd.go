@@ -25,7 +25,8 @@ import (
 	"github.com/talaria-go/mcp/transport/websocket"
 )
 
-// shutdownTimeout is how long what is under way may take once a signal has come.
+// shutdownTimeout is how long what is in progress may take once a signal has
+// come.
 const shutdownTimeout = 5 * time.Second
 
 // Main is the main function of a command of that name: it runs run until that
@@ -80,8 +81,8 @@ func RoundRobin(handlers ...http.Handler) http.Handler {
 }
 
 // Proxy hands requests on to the server at an address, as they are: Host stays, and
-// answers are passed on while they come. It is what stands between clients and
-// replicas in tests, with RoundRobin.
+// answers are passed on while they come. It is what is between clients and replicas
+// in tests, with RoundRobin.
 func Proxy(to *url.URL) http.Handler {
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
@@ -106,7 +107,7 @@ func Proxy(to *url.URL) http.Handler {
 }
 
 // Serve serves h on an address, which it prints, until ctx ends; then end ends
-// what h has under way.
+// what h has in progress.
 func Serve(ctx context.Context, addr string, h http.Handler, end func(context.Context) error) error {
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 // it is empty.
 const envRequire = "TALARIA_REQUIRE"
 
-// LookPath returns the path of a program, which is looked for as exec.LookPath
+// LookPath returns the path of a program, which is searched as exec.LookPath
 // does. The test ends if there is none.
 func LookPath(t testing.TB, name string) string {
 	t.Helper()

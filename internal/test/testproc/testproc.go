@@ -1,6 +1,6 @@
 // Package testproc runs tests that measure the memory of their process in one of
-// their own: what earlier tests have left, and let go meanwhile, would be a part
-// of what they measure.
+// their own: what earlier tests have left, and let go in the meantime, would be
+// a part of what they measure.
 package testproc
 
 import (
@@ -15,8 +15,8 @@ import (
 // envIsolated is set in the environment of such a process.
 const envIsolated = "TALARIA_TEST_ALONE"
 
-// Isolated tells whether the calling test, which must be no subtest, has a process of
-// its own. If not, it is run in one, with the outcome of that, and has nothing
+// Isolated reports whether the calling test, which must be no subtest, has a process
+// of its own. If not, it is run in one, with the outcome of that, and has nothing
 // left to do.
 func Isolated(t *testing.T) bool {
 	t.Helper()

@@ -48,7 +48,7 @@ func ParseDuration(s string) (time.Duration, error) {
 }
 
 // unitWords replaces the words that models and people write for units, longer
-// ones first, and removes what stands between them.
+// ones first, and removes what is between them.
 var unitWords = strings.NewReplacer("nanoseconds", "ns", "nanosecond", "ns", "microseconds", "us", "microsecond", "us",
 	"milliseconds", "ms", "millisecond", "ms", "seconds", "s", "second", "s", "secs", "s", "sec", "s",
 	"minutes", "m", "minute", "m", "mins", "m", "min", "m", "hours", "h", "hour", "h", "hrs", "h", "hr", "h",

@@ -172,7 +172,7 @@ func units(s, order string) bool {
 
 // isEmail reports whether s is a Mailbox of RFC 5321, in ASCII: a local part of
 // up to 64 bytes, and a host name or an address literal, of up to 254 bytes in
-// all.
+// total.
 func isEmail(s string) bool {
 	at := strings.LastIndexByte(s, '@')
 	if at < 1 || len(s) > 254 || at > 64 {

@@ -111,7 +111,7 @@ func (p *plainer) group() bool {
 const special = `^$\.*+?()[]{}|`
 
 // literal writes one character outside of classes. Where a repetition follows, an
-// escape or a letter of several bytes stands in a class of its own, because some
+// escape or a letter of several bytes is in a class of its own, because some
 // readers take the text before it, or half of the letter, for what is repeated.
 func (p *plainer) literal(r rune) {
 	operator := len(p.src) > 0 && strings.ContainsRune(`|.()[]{}*+?`, rune(p.src[0]))

@@ -161,8 +161,8 @@ func refuses(r tags.Rule, t Target, text string) (string, bool) {
 	return "", false
 }
 
-// passes runs a check on a value given as text. A text that is no value of that
-// kind passes.
+// passes runs a check on a value given as text. A text that is not a value of
+// that kind passes.
 func passes(c Check, text string) bool {
 	switch test := c.Test.(type) {
 	case TextTest:

@@ -80,7 +80,7 @@ func listed(codes string) func(string) bool {
 
 // numbered is listed for codes of three digits, which a text may write with or
 // without leading zeros. As in go-playground only the last three digits are
-// looked at.
+// examined.
 func numbered(codes string) func(string) bool {
 	known := listed(codes)
 	return func(s string) bool {

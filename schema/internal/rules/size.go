@@ -269,7 +269,7 @@ func parseInteger(r tags.Rule) (int64, *tags.Problem) {
 	return 0, notInteger(r)
 }
 
-// notInteger returns the problem of a parameter that is no integer. For a
+// notInteger returns the problem of a parameter that is not an integer. For a
 // fraction it suggests the integer rule that means the same.
 func notInteger(r tags.Rule) *tags.Problem {
 	f, err := strconv.ParseFloat(r.Param, 64)

@@ -138,7 +138,7 @@ func (u *UniqueRule) Holds(v reflect.Value) bool {
 }
 
 // Pair returns two equal values, by index or by key. Left out are those that
-// skip says it cannot judge; it may also give a key of its own.
+// skip says it cannot check; it may also give a key of its own.
 func (u *UniqueRule) Pair(v reflect.Value, skip func(name string) (key any, skipped bool)) (a, b string, equal bool) {
 	seen := map[any]string{}
 	each := func(name string, item reflect.Value) bool {
@@ -202,8 +202,8 @@ func plainElement(typ reflect.Type) bool {
 
 var textMarshalerType = reflect.TypeFor[interface{ MarshalText() ([]byte, error) }]()
 
-// keyOf tells how to compare values of a type, or why they cannot be
-// compared. What Go compares by address would call equal values different.
+// keyOf returns how to compare values of a type, or why they cannot be compared.
+// What Go compares by address would call equal values different.
 func keyOf(typ reflect.Type) (uniqueKey, string) {
 	switch {
 	case typ == TimeType:

@@ -370,7 +370,7 @@ type Rule struct {
 	Keyword     bool   // of the jsonschema tag
 }
 
-// Tag returns the rule in the tag that it stands in, for messages.
+// Tag returns the rule in the tag that it is in, for messages.
 func (r Rule) Tag() string {
 	if r.Keyword {
 		return `jsonschema:"` + r.Written + `"`

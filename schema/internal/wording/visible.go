@@ -91,7 +91,7 @@ func OddHint(text string) string {
 		rest = rest[i+6:]
 		switch r := rune(n); {
 		case err != nil:
-		case r < 0x80: // a control character, which is no wonder
+		case r < 0x80: // a control character, which is not a wonder
 		case unicode.Is(unicode.Mn, r):
 			return `\u` + code + " is a mark apart from its letter; write both as one character (NFC)"
 		case unicode.IsLetter(r), r >= 0xd800 && r <= 0xdfff:

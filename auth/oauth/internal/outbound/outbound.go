@@ -6,7 +6,7 @@
 // Redirects pass the same checks, and the size and the time of responses are
 // limited.
 //
-// The addresses are judged by code.dny.dev/ssrf, which follows the registries
+// The addresses are checked by code.dny.dev/ssrf, which follows the registries
 // of IANA for special-purpose addresses. A proxy from the environment resolves
 // names by itself, so only hosts that are written as addresses can be checked
 // then.
@@ -201,8 +201,8 @@ func (c *Client) Check(u *url.URL) error {
 	return errors.New("the scheme is http, which only loopback addresses may use, and those only if the MCP server has one itself")
 }
 
-// checkAddress judges a host that is written as an address. That is done before
-// dialling too, so that nobody else, such as a browser or a proxy, is sent
+// checkAddress checks a host that is written as an address. That is done before
+// dialling too, so that nothing else, such as a browser or a proxy, is sent
 // there.
 func (c *Client) checkAddress(u *url.URL) error {
 	if c.config.Private || c.trusted[HostPort(u)] {
@@ -234,8 +234,8 @@ func (c *Client) checkName(name string) error {
 	return nil
 }
 
-// notDigit reports whether r is no digit of any script. Browsers turn digits of
-// other scripts into ASCII ones.
+// notDigit reports whether r is not a digit of any script. Browsers turn digits
+// of other scripts into ASCII ones.
 func notDigit(r rune) bool { return !unicode.IsNumber(r) }
 
 // prohibited returns an error in plain words if err says that an address may

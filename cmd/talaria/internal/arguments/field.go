@@ -35,12 +35,12 @@ type Field struct {
 	ofItems bool // Variants are those of the items of a list
 }
 
-// Union tells whether Variants are what the field itself takes, one of them.
+// Union reports whether Variants are what the field itself takes, one of them.
 func (f Field) Union() bool { return len(f.Variants) > 1 && !f.ofItems }
 
 // Variant is one kind that a union takes.
 type Variant struct {
-	Short string // {kind: circle, radius, color?}; "" if it is no object with members
+	Short string // {kind: circle, radius, color?}; "" if it is not an object with members
 	Field
 }
 
@@ -172,8 +172,8 @@ func Typed(text string) string {
 	return text
 }
 
-// Nameable tells whether a field can be given as name=value: the name is not
-// read as something else then.
+// Nameable reports whether a field can be given as name=value: the name is
+// not read as something else then.
 func (f Field) Nameable() bool {
 	return f.Name != "" && !strings.ContainsAny(f.Name[:1], "@{") && !strings.Contains(f.Name, "=")
 }

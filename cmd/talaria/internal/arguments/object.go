@@ -265,7 +265,7 @@ func (o *Object) find(name string) ([]place, error) {
 	return nil, f.missing(root, "", name)
 }
 
-// unknown is the error for a name that is not a field; before stands before it.
+// unknown is the error for a name that is not a field; before is before it.
 func (o *Object) unknown(before, name string) error {
 	if len(o.Fields) == 0 {
 		return fmt.Errorf("%s: there are no arguments", before+name)
@@ -276,8 +276,8 @@ func (o *Object) unknown(before, name string) error {
 	return fmt.Errorf("%s: unknown argument; there are: %s", before+name, before+strings.Join(o.Names(), ", "+before))
 }
 
-// Check holds a whole object against the schema. A schema that does not
-// compile checks nothing: the server judges then.
+// Check holds a whole object against the schema. A schema that does not compile
+// checks nothing: the server checks then.
 func (o *Object) Check(object json.RawMessage) error {
 	if len(o.schema) == 0 {
 		return nil
@@ -318,7 +318,7 @@ func line(is schema.Issue) error {
 	return errors.New(text)
 }
 
-// wholeObject reads an argument that is no name and value.
+// wholeObject reads an argument that is not a name and value.
 func wholeObject(text string) (object json.RawMessage, ok bool, err error) {
 	name, isFile := strings.CutPrefix(text, "@")
 	switch {

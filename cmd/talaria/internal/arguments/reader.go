@@ -14,9 +14,9 @@ import (
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
-// The bounds of reading a schema, which may come from somebody who wants it to
-// take long: how deep objects, lists and references are followed; how many schemas
-// are looked at in all; and how many bytes of them, as the same part may be looked at
+// The bounds of reading a schema, which may come from somebody who wants it to take
+// long: how deep objects, lists and references are followed; how many schemas are
+// examined in total; and how many bytes of them, as the same part may be looked at
 // again and again. What is beyond a bound is cut off, and says so.
 const (
 	maxNesting = 12
@@ -53,7 +53,7 @@ func (r *reader) look(text json.RawMessage, n *node) bool {
 	return decode(text, n) == nil
 }
 
-// spent tells whether a bound is reached.
+// spent reports whether a bound is reached.
 func (r *reader) spent(text json.RawMessage) bool { return r.left <= 0 || r.bytes < len(text) }
 
 func (r *reader) field(name string, text json.RawMessage, depth int) Field {
@@ -142,7 +142,7 @@ func (r *reader) merge(f *Field, n node, depth int) {
 	}
 }
 
-// beside adds what stands beside a reference.
+// beside adds what is next to a reference.
 func (r *reader) beside(f *Field, own json.RawMessage, depth int) {
 	var n node
 	var object map[string]json.RawMessage
@@ -280,7 +280,7 @@ func (f *Field) setDefault(value json.RawMessage) {
 	f.Default = value
 }
 
-// isType tells whether a value is of a type of JSON Schema.
+// isType reports whether a value is of a type of JSON Schema.
 func isType(name string, value json.RawMessage) bool {
 	c := byte(0)
 	if text := bytes.TrimSpace(value); len(text) > 0 {
@@ -393,8 +393,8 @@ func (r *reader) anchor(name string) json.RawMessage {
 }
 
 // short says an object in short, as {kind: circle, radius, color?}: members with
-// one value alone, those that are required, and the others. It is "" for what is no
-// object with members.
+// one value alone, those that are required, and the others. It is "" for what is
+// not an object with members.
 func (f Field) short() string {
 	var parts []string
 	for i, m := range f.Fields {
@@ -445,7 +445,7 @@ func types(raw json.RawMessage) []string {
 	if json.Unmarshal(raw, &one) == nil && one != "" {
 		return []string{one}
 	}
-	_ = json.Unmarshal(raw, &many) // what is no list of names names no type
+	_ = json.Unmarshal(raw, &many) // what is not a list of names names no type
 	return many
 }
 
@@ -510,7 +510,7 @@ type member struct {
 }
 
 // members returns the members of a JSON object in their order, none if it is
-// no object.
+// not an object.
 func members(object json.RawMessage) []member {
 	d := json.NewDecoder(bytes.NewReader(object))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {

@@ -1,6 +1,6 @@
-// Package browser shows a page of this program to the browser of its user, and to
-// nobody else: a listener on the loopback address, a link with a code that is good
-// once, a key that the page gets for it, and the guards before all requests.
+// Package browser shows a page of this program to the browser of its user, and to nothing
+// else: a listener on the loopback address, a link with a code that is good once, a key
+// that the page gets for it, and the guards before all requests.
 //
 // What guards: the page and its files are no secret, and anybody on this machine
 // may have them. All else is below /api/ and wants the key, which is in no cookie
@@ -28,7 +28,7 @@ type Options struct {
 	// Origins are further origins that the page may be opened at, such as that of
 	// a tunnel, https://name-8080.example.dev: exactly these, as Host, too.
 	Origins []string
-	// Page serves GET of all but /api/, to everybody.
+	// Page serves GET of all but /api/, to all clients.
 	Page http.Handler
 	// API serves what is below /api/, to the page. A request body has at most
 	// MaxBody bytes.
@@ -36,7 +36,7 @@ type Options struct {
 	// Tell says something to the user, in the terminal. Links are secrets: they
 	// belong into no log.
 	Tell func(text string)
-	// Guards stand before all requests; nil means Guards(). Tests leave some out.
+	// Guards are before all requests; nil means Guards(). Tests leave some out.
 	Guards []Guard
 }
 
@@ -113,7 +113,7 @@ func (l *Listener) Links() []string {
 	return links
 }
 
-// Serve serves until ctx ends. Requests that are under way then are cut off.
+// Serve serves until ctx ends. Requests that are in progress then are cut off.
 func (l *Listener) Serve(ctx context.Context) error {
 	served := make(chan error, 1)
 	go func() { served <- l.server.Serve(l.listen) }()
@@ -161,8 +161,8 @@ func (l *Listener) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer answers the page. What is under way ends with the key it has come with, also
-// where nobody reads the answer.
+// answer answers the page. What is in progress ends with the key it has come with,
+// also where nobody reads the answer.
 func (l *Listener) answer(w http.ResponseWriter, r *http.Request, ended <-chan struct{}) {
 	var watch sync.WaitGroup
 	defer watch.Wait()

@@ -23,7 +23,7 @@ var kept = []string{"GOPATH", "GOCACHE", "GOMODCACHE", "GOTMPDIR", "GOPROXY", "G
 // released is the name of a toolchain that others can get, too.
 var released = regexp.MustCompile(`^go1\.[0-9]+(\.[0-9]+|rc[0-9]+)$`)
 
-// ToolchainError is the error of a toolchain that nobody else can name.
+// ToolchainError is the error of a toolchain that nothing else can name.
 type ToolchainError struct{ Version string }
 
 func (e *ToolchainError) Error() string {

@@ -25,7 +25,7 @@ var (
 	variable = regexp.MustCompile(`\$\{([^{}]*)\}`)
 )
 
-// rules are what tags of a manifest say beside the built-in ones.
+// rules are what tags of a manifest say next to the built-in ones.
 var rules = []schema.Rule{
 	form("bundlename", nameForm, "must have 1 to 64 letters, digits, '.', '_' and '-', and begin with a letter or digit, as files are named after it"),
 	form("iconsize", sizeForm, `must be WIDTHxHEIGHT, such as "128x128"`),
@@ -44,8 +44,9 @@ func form(name string, pattern *regexp.Regexp, fault string) schema.Rule {
 // user's machine.
 var places = []string{"HOME", "DESKTOP", "DOCUMENTS", "DOWNLOADS", "pathSeparator", "/"}
 
-// check holds what one member alone cannot show. Nothing is judged by its looks:
-// values that may be secrets have no place in a bundle, whatever they are.
+// check holds what one member alone cannot show. Nothing is checked by its
+// looks: values that may be secrets have no place in a bundle, whatever they
+// are.
 func (m *Manifest) check() error {
 	var faults []error
 	fault := func(place, format string, args ...any) {
@@ -153,7 +154,7 @@ func (m *Manifest) pictures() map[string]string {
 	return list
 }
 
-// complete tells what the manifest names and the bundle does not have.
+// complete returns what the manifest names and the bundle does not have.
 func (m *Manifest) complete(has func(name string) bool) error {
 	var faults []error
 	for i, name := range m.Screenshots {

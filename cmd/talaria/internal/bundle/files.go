@@ -60,7 +60,7 @@ func entries(m *Manifest, t Target, manifest []byte, program string, root *os.Ro
 	return list, errors.Join(append(faults, apart(list), err)...)
 }
 
-// regular tells why a file cannot be in a bundle.
+// regular returns why a file cannot be in a bundle.
 func regular(root *os.Root, name string) error {
 	if !usable(name) {
 		return fmt.Errorf("%q cannot be the name of a file in a bundle: it is hidden, or not every system can unpack it", name)
@@ -79,7 +79,7 @@ func regular(root *os.Root, name string) error {
 	return nil
 }
 
-// picture tells why a file cannot be an icon.
+// picture returns why a file cannot be an icon.
 func picture(root *os.Root, name string) error {
 	if err := regular(root, name); err != nil {
 		return err
@@ -96,8 +96,8 @@ func picture(root *os.Root, name string) error {
 	return nil
 }
 
-// apart tells which files would be one where upper and lower case are the same,
-// or where one would be the folder of another.
+// apart returns which files would be one where upper and lower case are the
+// same, or where one would be the folder of another.
 func apart(list []entry) error {
 	var faults []error
 	taken := map[string]string{}

@@ -7,7 +7,7 @@ import (
 )
 
 // Target is the kind of machine that a bundle is for. A manifest can only say
-// its system, so that the architecture stands in the name of the file, and a
+// its system, so that the architecture is in the name of the file, and a
 // bundle has one program.
 type Target struct{ OS, Arch string }
 
@@ -30,7 +30,7 @@ func (t Target) String() string { return t.OS + "/" + t.Arch }
 
 func (t Target) platform() string { return platforms[t.OS] }
 
-// fits tells whether a manifest allows a target.
+// fits reports whether a manifest allows a target.
 func (t Target) fits(m *Manifest) error {
 	if c := m.Compatibility; c != nil && len(c.Platforms) > 0 && !slices.Contains(c.Platforms, t.platform()) {
 		return fmt.Errorf("/compatibility/platforms: has no %q, and the target is %s; add it, or take another --target", t.platform(), t)

@@ -78,7 +78,7 @@ func New(in, out, errs *os.File) *Console {
 	return c
 }
 
-// Interactive tells whether a person can be asked.
+// Interactive reports whether a person can be asked.
 func (c *Console) Interactive() bool { return c.InTerminal && c.ErrTerminal }
 
 // Style is how text is painted.

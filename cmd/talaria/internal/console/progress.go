@@ -25,7 +25,7 @@ func NewProgress(c *Console) *Progress { return &Progress{console: c} }
 // resolution is how many steps a bar has, whatever the unit of the total.
 const resolution = 1000
 
-// mostLabel is how long a message beside a bar may be, in bytes.
+// mostLabel is how long a message next to a bar may be, in bytes.
 const mostLabel = 60
 
 // Tell shows that done of total is reached; a total of 0 is unknown.
@@ -43,7 +43,7 @@ func (p *Progress) Tell(done, total float64, message string) {
 		p.hide()
 		p.begin(steps)
 	}
-	label := visible.Line(message, mostLabel) // more would not fit beside the bar
+	label := visible.Line(message, mostLabel) // more would not fit next to the bar
 	if total <= 0 {
 		if done > 0 {
 			label = fmt.Sprintf("%g %s", done, label)

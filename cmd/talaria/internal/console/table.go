@@ -12,7 +12,7 @@ const leastColumn = 24
 
 // Table writes rows below a header, each cell on one line. On a terminal the last
 // column is wrapped to the width that is left, and where that is too little, wide
-// ones between it and the first are, too. Elsewhere a tab stands between cells, and
+// ones between it and the first are, too. Elsewhere a tab is between cells, and
 // nothing is padded.
 func (c *Console) Table(header []string, rows [][]string) {
 	if !c.OutTerminal {

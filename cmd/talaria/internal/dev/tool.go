@@ -178,7 +178,7 @@ func (t *Tool) sources(ctx context.Context, at, pkg string) (Sources, error) {
 	return s, t.judge(named, &s)
 }
 
-// judge returns an error unless the command line names exactly one program.
+// check returns an error unless the command line names exactly one program.
 func (t *Tool) judge(named []*listed, s *Sources) error {
 	var why error
 	switch {

@@ -51,7 +51,7 @@ func New(c *console.Console, history string) *Editor {
 // maxLine bounds a line that does not come from a terminal.
 const maxLine = 16 << 20
 
-// editing tells whether lines can be edited: a person types, and sees it.
+// editing reports whether lines can be edited: a person types, and sees it.
 func (e *Editor) editing() bool { return e.console.InTerminal && e.console.OutTerminal }
 
 // Line reads a line. What it returns goes into the history if keep is set and
@@ -221,8 +221,8 @@ func (e *Editor) Until(done <-chan struct{}) {
 	e.until = done
 }
 
-// Interrupted tells whether a Ctrl-C was typed behind the line that was read
-// last, and takes it. It must not be called while a line is read.
+// Interrupted reports whether a Ctrl-C was typed behind the line that was
+// read last, and takes it. It must not be called while a line is read.
 func (e *Editor) Interrupted() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

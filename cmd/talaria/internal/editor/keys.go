@@ -57,8 +57,8 @@ func (k *keys) forward() (stop func()) {
 	}
 }
 
-// interrupted tells whether a Ctrl-C was typed behind the last line, and takes it
-// with all that was typed before it.
+// interrupted reports whether a Ctrl-C was typed behind the last line, and takes
+// it with all that was typed before it.
 func (k *keys) interrupted() bool {
 	if k.tty == nil || k.tty.SetReadDeadline(time.Now().Add(time.Millisecond)) != nil {
 		return false

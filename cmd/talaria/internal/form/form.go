@@ -147,8 +147,8 @@ func read(f arguments.Field, text string, defaults bool) (value json.RawMessage,
 	return value, true, f.Check(value)
 }
 
-// Values returns the values of a field that go on from what was typed, each as
-// it is typed.
+// Values returns the values of a field that continue from what was typed, each
+// as it is typed.
 func Values(f arguments.Field, typed string) []string {
 	var list []string
 	head := ""

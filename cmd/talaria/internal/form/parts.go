@@ -14,7 +14,7 @@ import (
 // onePart is what a person types to be asked for a value part by part.
 const onePart = "+"
 
-// hasParts tells whether a field can be asked for part by part.
+// hasParts reports whether a field can be asked for part by part.
 func hasParts(f arguments.Field) bool {
 	return len(f.Variants) > 1 || len(f.Fields) > 0 || f.Item != nil && hasParts(*f.Item)
 }

@@ -203,7 +203,7 @@ func flat(list []string) string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// same tells whether two values mean the same JSON.
+// same reports whether two values mean the same JSON.
 func same(a, b hujson.Value) bool {
 	a, b = a.Clone(), b.Clone()
 	a.Minimize()

@@ -15,7 +15,7 @@ import (
 // maxConfig bounds what is taken for a configuration file.
 const maxConfig = 16 << 20
 
-// ErrChanged is the error of a file that somebody else wrote meanwhile.
+// ErrChanged is the error of a file that somebody else wrote in the meantime.
 var ErrChanged = errors.New("the file was changed by another program; try again")
 
 // Read returns a configuration file, nil if there is none.
@@ -68,7 +68,7 @@ func Write(path string, old, text []byte, now time.Time) (backup string, err err
 	return backup, os.Rename(temp.Name(), path)
 }
 
-// keep copies what was there beside it, under a name that nothing has.
+// keep copies what was there next to it, under a name that nothing has.
 func keep(path string, old []byte, mode fs.FileMode, now time.Time) (string, error) {
 	name := path + ".backup-" + now.Format("20060102-150405")
 	for i := 2; ; i++ {

@@ -109,7 +109,7 @@ func (p Place) join(elements ...string) string {
 }
 
 // ErrOwnFile is the error of a file that its program writes while it runs, so that
-// nobody else can.
+// nothing else can.
 var ErrOwnFile = errors.New("it keeps the user's servers among what it writes itself")
 
 // Path returns the host's configuration file: the user's, or that of the
@@ -144,7 +144,7 @@ type Server struct {
 // ErrName is the error of a server without a usable name.
 var ErrName = errors.New("a name has 1 to 64 letters, digits, '_', '-' and '.'")
 
-// CheckName tells whether a server may be called so, in every host.
+// CheckName reports whether a server may be called so, in every host.
 func CheckName(name string) error {
 	if name == "" || len(name) > 64 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") != "" {
 		return fmt.Errorf("%q is no name for a server: %w", name, ErrName)

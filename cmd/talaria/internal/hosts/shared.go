@@ -41,8 +41,8 @@ func references(h Host, flag string, values map[string]string) (map[string]strin
 	return out, nil
 }
 
-// plain tells why a URL cannot be handed to others: for what may hold a secret,
-// whether it does or not.
+// plain returns why a URL cannot be handed to others: for what may hold a
+// secret, whether it does or not.
 func plain(text string) error {
 	if text == "" {
 		return nil

@@ -134,7 +134,7 @@ func (q *questions) encoded() json.RawMessage {
 	return q.text
 }
 
-// errNobody is the error of an answer that nobody waits for.
+// errNobody is the error of an answer that no caller waits for.
 var errNobody = errors.New("this question is no longer open")
 
 // reply gives an answer. One that does not fit is an error, and the question waits on.

@@ -14,8 +14,8 @@ import (
 	"github.com/talaria-go/mcp/schema"
 )
 
-// The bounds of calls: how many may be under way, and what is kept of those that
-// have ended.
+// The bounds of calls: how many may be in progress, and what is kept of those
+// that have ended.
 const (
 	maxCalls   = 32
 	keptCalls  = 200
@@ -60,7 +60,7 @@ func (c *call) size() int {
 	return n
 }
 
-// calls are those under way and the last ones before. mu guards all but beat.
+// calls are those in progress and the last ones before. mu guards all but beat.
 type calls struct {
 	mu   sync.Mutex
 	next int64
@@ -99,7 +99,7 @@ func (c *calls) begin(one *call) error {
 	return nil
 }
 
-// running returns the calls under way, the oldest first.
+// running returns the calls in progress, the oldest first.
 func (c *calls) running() (list []asker) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

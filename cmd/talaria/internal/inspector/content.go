@@ -17,7 +17,7 @@ const maxIssues = 100
 // readable is what can be read of the result of a tools/call that is not valid as a whole.
 func readable(raw json.RawMessage) *client.CallToolResult {
 	var loose map[string]json.RawMessage
-	_ = jsonx.Unmarshal(raw, &loose) // of what is no object nothing can be read
+	_ = jsonx.Unmarshal(raw, &loose) // of what is not an object nothing can be read
 	r := &client.CallToolResult{Raw: raw, Structured: loose["structuredContent"]}
 	_ = jsonx.Unmarshal(loose["isError"], &r.IsError) // else it is false
 	return r

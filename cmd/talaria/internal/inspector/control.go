@@ -41,7 +41,7 @@ type option struct {
 }
 
 // The bounds of what the page draws: options of a choice at a time, and of a
-// form in all.
+// form in total.
 const (
 	shownOptions = 50
 	mostOptions  = 200

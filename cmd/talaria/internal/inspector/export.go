@@ -41,7 +41,7 @@ type exporter struct{ *Inspector }
 // has them.
 func (i exporter) export(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	id, _ := strconv.ParseInt(q.Get("call"), 10, 64) // what is no number is no call
+	id, _ := strconv.ParseInt(q.Get("call"), 10, 64) // what is not a number is not a call
 	one, ok := i.calls.get(id)
 	if !ok {
 		refuse(w, http.StatusNotFound, errors.New("this call is no longer kept"))
@@ -117,8 +117,8 @@ func (e *exported) hidden(text string) string {
 	return inPlace(out) // after it, as a secret may have such a query in it
 }
 
-// pressed tells whether a terminal takes what is pasted into it for a key, which may
-// end a command within its quotes.
+// pressed reports whether a terminal takes what is pasted into it for a key, which
+// may end a command within its quotes.
 func pressed(r rune) bool { return r < ' ' && r != '\n' || r == 0x7f }
 
 // command is the call as a command line for sh.
@@ -222,7 +222,7 @@ func (e *exported) mirrored() (list []string) {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if header := s.Properties[name].Header; header != "" {
 			text := string(given[name])
-			_ = json.Unmarshal(given[name], &text) // what is no text is as it is written
+			_ = json.Unmarshal(given[name], &text) // what is not a text is as it is written
 			list = append(list, "Mcp-Param-"+header+": "+wire.EncodeHeaderValue(e.hidden(text)))
 		}
 	}
@@ -258,7 +258,7 @@ func (e *exported) goTest() string {
 		}
 	case protocol.MethodPromptsGet:
 		var given map[string]string
-		_ = json.Unmarshal([]byte(arguments), &given) // what has other values is no prompt's
+		_ = json.Unmarshal([]byte(arguments), &given) // what has other values is not a prompt's
 		fmt.Fprintf(&b, "\tfor _, message := range c.GetPrompt(%q, %#v).Messages {\n\t\tt.Log(message.Role, message.Content)\n\t}\n", tool, given)
 	default:
 		fmt.Fprintf(&b, "\tfor _, item := range c.Read(%q) {\n\t\tt.Log(item.URI, item.Text)\n\t}\n", tool)

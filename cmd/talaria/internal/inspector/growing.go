@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// The file of a recording is looked at so often for what was appended, and is given
-// up after so many lines that are no entries.
+// The file of a recording is examined so often for what was appended, and is given
+// up after so many lines that are not entries.
 const (
 	followEvery = 300 * time.Millisecond
 	maxOdd      = 1000

@@ -19,7 +19,8 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// The bounds of what is kept from one start to the next, in bytes but for counts.
+// The bounds of what is kept from one start to the next, in bytes except for
+// counts.
 const (
 	maxKeptCalls  = 100
 	maxKeptDrafts = 100
@@ -63,7 +64,8 @@ type history struct {
 	problem string  // why it is not kept
 }
 
-// read reads what was kept. What cannot be read is left, and will be written anew.
+// read reads what was kept. What cannot be read is left, and will be written
+// again.
 func (h *history) read() {
 	h.dirty = make(chan struct{}, 1)
 	if h.path == "" {

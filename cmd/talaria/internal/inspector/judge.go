@@ -15,7 +15,7 @@ import (
 // later entries are checked when their forms are opened.
 const maxJudged = 4 << 20
 
-// judge checks the definitions of one list.
+// check checks the definitions of one list.
 type judge struct {
 	schemas  *schemas
 	kind     string

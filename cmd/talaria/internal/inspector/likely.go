@@ -14,7 +14,7 @@ import (
 // say so, in bytes.
 const leastUnnamed = 8
 
-// likely tells whether a value of a header, an environment or a query is a secret that
+// likely reports whether a value of a header, an environment or a query is a secret that
 // is masked wherever it is. What is not, such as true, 3000 or a path, would be found in
 // texts that have nothing to do with it; where its name says that it is a secret, it is
 // masked in its place, by inPlace.
@@ -29,7 +29,7 @@ func likely(name, value string) bool {
 	return len(value) >= leastUnnamed && !isPath(value)
 }
 
-// isWord tells whether a text is one of the words of settings.
+// isWord reports whether a text is one of the words of settings.
 func isWord(text string) bool {
 	return slices.Contains([]string{"true", "false", "null", "none", "auto", "enabled", "disabled"}, strings.ToLower(text))
 }
@@ -42,8 +42,8 @@ func isShortNumber(text string) bool {
 // paths matches one path, or a list of them.
 var paths = regexp.MustCompile(`^([A-Za-z]:[\\/]|~?/|\.\.?/)[\w .@~/\\:;-]*$`)
 
-// isPath tells whether a text is a path. One with a part that is very long may as well
-// be a secret that begins like one.
+// isPath reports whether a text is a path. One with a part that is very long may as
+// well be a secret that begins like one.
 func isPath(text string) bool {
 	long := func(part string) bool { return len(part) > 32 }
 	return paths.MatchString(text) && !slices.ContainsFunc(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(`/\:;`, r) }), long)

@@ -22,7 +22,7 @@ import (
 const (
 	minSecret  = 4
 	maxSecrets = 4096
-	maxSecret  = 4 << 20 // bytes, in all
+	maxSecret  = 4 << 20 // bytes, in total
 	maxSteps   = 20_000_000
 )
 
@@ -41,7 +41,7 @@ var (
 //
 // What the user has given stays known. What changes with each request, or is the
 // server's to make, is known until there is too much of it, and apart: a server that
-// makes many has those of the client known all the same.
+// makes many has those of the client known nevertheless.
 type mask struct {
 	mu             sync.Mutex
 	own            secrets
@@ -161,7 +161,7 @@ func (m *mask) hide(text string) (string, error) {
 	}
 	out := []byte(text)
 	left := maxSteps
-	for range 100 { // what is beside a mark can make a secret with it
+	for range 100 { // what is next to a mark can make a secret with it
 		f := &finder{text: out, memo: map[int][]unit{}, left: left}
 		ranges := f.ranges(first)
 		if left = f.left; left < 0 {
@@ -214,7 +214,7 @@ type unit struct {
 	end int
 }
 
-// begins tells whether an escape may begin so.
+// begins reports whether an escape may begin so.
 func begins(c byte) bool { return c == '\\' || c == '%' || c == '+' || c == '\'' }
 
 // ranges returns those that have secrets, in order and apart from each other. The

@@ -180,7 +180,7 @@ func entryOf(k kind, text json.RawMessage, n int) entry {
 		var loose map[string]json.RawMessage
 		if jsonx.Unmarshal(text, &loose) == nil {
 			for name, into := range map[string]*string{"name": &e.Name, "uri": &e.Name, "uriTemplate": &e.Name, "description": &e.about} {
-				_ = jsonx.Unmarshal(loose[name], into) // what is no text is none
+				_ = jsonx.Unmarshal(loose[name], into) // what is not a text is none
 			}
 			if schema := loose["inputSchema"]; schema != nil {
 				e.input = schema
@@ -262,8 +262,8 @@ func (e *entry) readVariables() {
 	}
 }
 
-// find returns an entry of a list by its name, listing anew if it is not known. A
-// resource may be one that is not listed.
+// find returns an entry of a list by its name, listing again if it is not known.
+// A resource may be one that is not listed.
 func (i *Inspector) find(ctx context.Context, kind, name string) (entry, error) {
 	i.mu.Lock()
 	o := i.offered[kind]

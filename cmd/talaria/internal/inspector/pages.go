@@ -345,7 +345,7 @@ func (i pages) showForm(w http.ResponseWriter, r *http.Request) {
 	var e entry
 	var err error
 	if q.Has("question") { // for its lists
-		id, _ := strconv.ParseInt(q.Get("question"), 10, 64) // what is no number is no question
+		id, _ := strconv.ParseInt(q.Get("question"), 10, 64) // what is not a number is not a question
 		waits := false
 		if e.input, waits = i.asked.schema(id); !waits {
 			refuse(w, http.StatusNotFound, errNobody)
@@ -455,7 +455,7 @@ func (i pages) startCall(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusAccepted) // the call is under way, whoever listens
+	w.WriteHeader(http.StatusAccepted) // the call is in progress, whoever listens
 	_ = json.NewEncoder(w).Encode(map[string]any{"issues": issues, "call": i.early(r.Context(), id)})
 }
 
@@ -489,7 +489,7 @@ func (i pages) shown(id int64) (call, bool) {
 
 // found returns the call of a request; false means that it was refused.
 func (i pages) found(w http.ResponseWriter, r *http.Request) (call, bool) {
-	id, _ := strconv.ParseInt(r.PathValue("id"), 10, 64) // what is no number is no call
+	id, _ := strconv.ParseInt(r.PathValue("id"), 10, 64) // what is not a number is not a call
 	one, ok := i.shown(id)
 	if !ok {
 		refuse(w, http.StatusNotFound, errors.New("this call is no longer kept"))
@@ -534,7 +534,7 @@ func (i pages) traffic(w http.ResponseWriter, r *http.Request) {
 const maxShown = 1 << 20
 
 func (i pages) message(w http.ResponseWriter, r *http.Request) {
-	seq, _ := strconv.ParseInt(r.PathValue("seq"), 10, 64) // what is no number is no row
+	seq, _ := strconv.ParseInt(r.PathValue("seq"), 10, 64) // what is not a number is not a row
 	row, request, answer, ok := i.store.Texts(seq)
 	if !ok {
 		refuse(w, http.StatusNotFound, errors.New("this message is no longer kept"))
@@ -568,7 +568,7 @@ func (i pages) answerQuestion(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, errors.New("the action is accept, decline or cancel"))
 		return
 	}
-	for _, one := range i.asked.waiting() { // what a person has answered is nobody else's business
+	for _, one := range i.asked.waiting() { // what a person has answered is nothing else's business
 		if one.ID == a.ID && one.Kind == "form" && a.Action == "accept" {
 			i.mask.add(confided(one.schema, json.RawMessage(a.Content))...)
 		}

@@ -113,7 +113,8 @@ func (e *exported) report() string {
 	return b.String()
 }
 
-// during are the rows of the traffic while the call was under way, the newest first.
+// during are the rows of the traffic while the call was in progress, the newest
+// first.
 func (e *exported) during() (list []record.Row) {
 	if e.call.Earlier {
 		return nil

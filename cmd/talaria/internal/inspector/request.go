@@ -99,8 +99,8 @@ func (i pages) complete(ctx context.Context, to *client.Client, c client.Complet
 	return s, nil
 }
 
-// completes tells whether a server completes arguments. Before it could say so, it
-// is asked.
+// completes reports whether a server completes arguments. Before it could say so,
+// it is asked.
 func completes(c *client.Client) bool {
 	return c != nil && (c.Server().Capabilities.Completions != nil || !c.Revision().Has(protocol.FeatureCompletionsCapability))
 }

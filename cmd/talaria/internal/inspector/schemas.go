@@ -21,7 +21,7 @@ type schemas struct {
 	mu   sync.Mutex
 	made map[[32]byte]compiled
 	n    int                 // how often one was compiled, for tests
-	bad  map[[32]byte]string // what is wrong with those that were judged, "" for nothing
+	bad  map[[32]byte]string // what is wrong with those that were checked, "" for nothing
 }
 
 // compiled is a schema, or why there is none.

@@ -20,7 +20,7 @@ const (
 type veil struct {
 	root  any
 	left  int
-	mark  string   // stands in the place of what is secret; "" leaves it out
+	mark  string   // is in the place of what is secret; "" leaves it out
 	found []string // the texts and numbers that were secret
 }
 
@@ -182,7 +182,8 @@ func (v *veil) lookup(ref string) any {
 	return at
 }
 
-// anchored finds the schema with that anchor. Each place that is looked at counts.
+// anchored finds the schema with that anchor. Each place that is examined
+// counts.
 func (v *veil) anchored(at any, name string) any {
 	if v.left--; v.left < 0 {
 		return nil

@@ -29,7 +29,7 @@ import (
 type Options struct {
 	Target  string // how the user named the server
 	Version string // of this program
-	// Transport makes the way to the server, anew for each connection. What a
+	// Transport makes the way to the server, again for each connection. What a
 	// command writes to standard error goes to stderr; around goes around what makes
 	// requests of HTTP. Follow needs none.
 	Transport func(stderr io.Writer, around func(http.RoundTripper) http.RoundTripper) (client.Transport, error)
@@ -75,7 +75,7 @@ type Inspector struct {
 	offered      map[string]*offer // by kind, of those that were listed
 	stderr       []string          // the last lines
 	partial      []byte            // of a line that has no end yet
-	noise        string            // the first line that is no message
+	noise        string            // the first line that is not a message
 	opened       bool              // by the page
 	attempt      int               // counts connections: what comes late of an older one is dropped
 	cancel       context.CancelFunc
@@ -110,7 +110,8 @@ func New(o Options) *Inspector {
 	return i
 }
 
-// Close ends everything that is under way, and the connection. It may be called again.
+// Close ends everything that is in progress, and the connection. It may be
+// called again.
 func (i *Inspector) Close() { i.closed.Do(i.close) }
 
 func (i *Inspector) close() {
@@ -123,7 +124,7 @@ func (i *Inspector) close() {
 	}
 	i.mu.Unlock()
 	if c != nil {
-		_ = c.Close() // a server that does not end in order ends all the same
+		_ = c.Close() // a server that does not end in order ends nevertheless
 	}
 	i.work.Wait()
 	i.history.save()
@@ -230,7 +231,8 @@ func (i *Inspector) connect(ctx context.Context, attempt int, revision protocol.
 // agreeTime is how long lists wait for a server to agree that it tells of changes.
 const agreeTime = 2 * time.Second
 
-// listen wants to hear of lists that change. A server that does not tell is no failure.
+// listen wants to hear of lists that change. A server that does not tell is not
+// a failure.
 func listen(ctx context.Context, c *client.Client) {
 	var f client.Filter
 	known := c.Server().Capabilities
@@ -287,7 +289,8 @@ func (i *Inspector) lost(attempt int, t client.Transport, err error) {
 }
 
 // Follow shows the recording in a file instead of a server, and what is appended to
-// it until Close. The error is that of opening it, or says that it is no recording.
+// it until Close. The error is that of opening it, or says that it is not a
+// recording.
 func (i *Inspector) Follow(name string) error {
 	file, err := files.Open(name)
 	if err != nil {
@@ -351,7 +354,7 @@ func (t *tap) hear(fromServer bool, message []byte) {
 	t.i.store.Add(recording.Entry{At: time.Now(), Dir: dir, Conn: t.conn(), Text: message})
 }
 
-// note keeps the first line that is no message: most often a server logs to
+// note keeps the first line that is not a message: most often a server logs to
 // standard output.
 func (t *tap) note(message []byte) {
 	if text := bytes.TrimSpace(message); len(text) == 0 || text[0] == '{' || text[0] == '[' {

@@ -9,9 +9,9 @@ import (
 	"github.com/talaria-go/mcp/auth/oauth"
 )
 
-// Anew returns the store for a login that registers the client anew, whatever is
-// stored: an authorization server may have forgotten it, and tells the browser
-// alone.
+// Anew returns the store for a login that registers the client again, whatever
+// is stored: an authorization server may have forgotten it, and tells the
+// browser alone.
 func (s *Store) Anew() *Store {
 	return &Store{Path: s.Path, store: &forgetful{Store: s.store, renewed: map[string]bool{}}}
 }

@@ -125,7 +125,7 @@ func (g *Gate) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	timer := time.AfterFunc(bodyTime, func() { resp.Body.Close() })
 	defer timer.Stop()
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // cut off, it is no answer
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // cut off, it is not an answer
 	resp.Body.Close()
 	needed := &Needed{URL: g.URL, Token: g.Token, Err: g.Err, Answer: answered(body)}
 	needed.None = resp.StatusCode == http.StatusUnauthorized && said["resource_metadata"] == "" && !g.leads(r.Context())
@@ -137,8 +137,8 @@ func (g *Gate) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, needed
 }
 
-// leads tells whether something at the server leads to a login, as far as that
-// can be found out soon; who does not answer may have one.
+// leads reports whether something at the server leads to a login, as far as
+// that can be found out soon; who does not answer may have one.
 func (g *Gate) leads(ctx context.Context) bool {
 	ctx, stop := context.WithTimeout(ctx, gateTime)
 	defer stop()

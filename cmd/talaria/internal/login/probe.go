@@ -16,8 +16,8 @@ import (
 // probeTime is how long a server has for each answer to Probe.
 const probeTime = 15 * time.Second
 
-// Probe tells whether a server has logins: it refuses a request without a token,
-// or has the metadata of a protected resource (RFC 9728).
+// Probe reports whether a server has logins: it refuses a request without a
+// token, or has the metadata of a protected resource (RFC 9728).
 func Probe(ctx context.Context, address string) (bool, error) {
 	client := &http.Client{Timeout: probeTime, CheckRedirect: stay}
 	status := 0

@@ -42,13 +42,13 @@ type Login struct {
 	Since         time.Time `json:"since,omitzero"`
 }
 
-// Registers tells whether the client may have to be registered dynamically.
+// Registers reports whether the client may have to be registered dynamically.
 func (l *Login) Registers() bool { return l.ClientID == "" && l.Document == "" }
 
-// Machine tells whether no user takes part.
+// Machine reports whether no user takes part.
 func (l *Login) Machine() bool { return l.Credentials || l.AssertionFile != "" }
 
-// SameToken tells whether two logins have their token in the same place.
+// SameToken reports whether two logins have their token in the same place.
 func (l *Login) SameToken(other *Login) bool {
 	return l.ClientID == other.ClientID && l.Document == other.Document && l.Credentials == other.Credentials &&
 		(l.AssertionFile == "") == (other.AssertionFile == "")

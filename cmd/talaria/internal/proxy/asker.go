@@ -46,7 +46,8 @@ type askedConn struct {
 	asker *asker
 }
 
-// Read returns the next message that is no answer to a question of the asker.
+// Read returns the next message that is not an answer to a question of the
+// asker.
 func (c *askedConn) Read() ([]byte, error) {
 	for {
 		text, err := c.Conn.Read()
@@ -90,19 +91,19 @@ func (a *asker) take(m *protocol.Message) bool {
 	delete(a.waiting, id)
 	a.mu.Unlock()
 	if waits == nil {
-		return true // nobody waits for it any more
+		return true // no caller waits for it any more
 	}
 	got := answer{result: append(json.RawMessage(nil), m.Result...)}
 	if m.Error != nil {
 		fault := &protocol.Error{}
-		_ = jsonx.Unmarshal(m.Error, fault) // what cannot be read is an error all the same
+		_ = jsonx.Unmarshal(m.Error, fault) // what cannot be read is an error nevertheless
 		got.err = fault
 	}
 	waits <- got
 	return true
 }
 
-// end tells everybody who waits that no answer comes any more.
+// end notifies all waiters that no answer will come.
 func (a *asker) end(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -205,7 +205,7 @@ func (b *backend) Close() error {
 }
 
 // server is what the server behind says of itself, without capabilities that end here.
-// While it is away that is what it said.
+// While it is disconnected that is what it said.
 func (b *backend) server() (client.Server, protocol.ServerCapabilities) {
 	var hello struct {
 		Capabilities protocol.ServerCapabilities `json:"capabilities"`

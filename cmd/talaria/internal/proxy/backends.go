@@ -65,8 +65,8 @@ func (b *backends) of(f *mcp.Frame) (*backend, error) {
 	}
 }
 
-// open opens the connection of a session. One whose session has ended meanwhile is
-// closed again.
+// open opens the connection of a session. One whose session has ended in the
+// meantime is closed again.
 func (b *backends) open(f *mcp.Frame, session string, o *opening) (*backend, error) {
 	o.err = client.ErrClosed // if connect panics
 	defer func() {

@@ -328,8 +328,8 @@ func withoutToken(raw []byte) (map[string]json.RawMessage, error) {
 	return members, nil
 }
 
-// result makes a result for a client's revision: what newer revisions have
-// beside the members that all know is left out or filled in.
+// result makes a result for a client's revision: what newer revisions have next
+// to the members that all know is left out or filled in.
 func result(raw json.RawMessage, rev protocol.Revision, method string, pages cursors) (protocol.Result, error) {
 	members := map[string]json.RawMessage{}
 	if err := jsonx.Unmarshal(raw, &members); err != nil {
@@ -389,7 +389,7 @@ func (p *Proxy) fault(err error) error {
 		return broken(err)
 	}
 	// What a command writes to standard error, and what it may miss of the
-	// environment here, is not for everybody who can reach the proxy.
+	// environment here, is not for every client of the proxy.
 	silent, isSilent := errors.AsType[*client.SilentError](err)
 	exit, hasEnded := errors.AsType[*transport.ExitError](err)
 	switch {

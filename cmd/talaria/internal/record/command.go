@@ -34,8 +34,8 @@ const endTime = 10 * time.Second
 // process, and records what passes, until the command ends. It returns its exit
 // code; err is that it could not be started.
 //
-// A message is recorded before it is passed on, so that a question stands before
-// its answer. A Read of In that waits when the command ends is left alone: the
+// A message is recorded before it is passed on, so that a question is before its
+// answer. A Read of In that waits when the command ends is left alone: the
 // process ends with it.
 func Command(ctx context.Context, w *recording.Writer, words []string, s Streams) (code int, err error) {
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)

@@ -18,7 +18,7 @@ import (
 
 // The bounds of what is kept of HTTP: exchanges of one message, which is sent again
 // where a server wants so; headers each way; and where the message of an exchange
-// is looked for.
+// is searched.
 const (
 	maxExchanges = 8
 	maxHeaders   = 100
@@ -90,8 +90,8 @@ var harmless = regexp.MustCompile(`(?i)(^|[-_.])(?:(?:en)?compass|bypass|trespas
 // humps matches where a word of a name in camelCase begins.
 var humps = regexp.MustCompile(`([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])`)
 
-// SecretName tells whether what has that name is a credential, or could be one: a
-// header, a variable, a part of a query.
+// SecretName reports whether what has that name is a credential, or could be one:
+// a header, a variable, a part of a query.
 func SecretName(name string) bool {
 	name = harmless.ReplaceAllString(name, "$1$2")
 	return secretName.MatchString(name) || secretName.MatchString(humps.ReplaceAllString(name, "${1}${3}_${2}${4}"))

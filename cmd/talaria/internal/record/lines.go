@@ -70,7 +70,7 @@ func (l *lines) add() {
 	l.to.Add(recording.Entry{Dir: l.dir, Conn: l.conn, Text: l.rest})
 	l.rest = l.rest[:0]
 	if cap(l.rest) > 1<<20 {
-		l.rest = nil // one long line is no reason to keep so much
+		l.rest = nil // one long line is not a reason to keep so much
 	}
 }
 

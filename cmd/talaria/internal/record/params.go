@@ -24,8 +24,8 @@ type params struct {
 	Status   json.RawMessage `json:"status,omitempty"` // of a task
 }
 
-// says is what a row shows beside the method: the name of a tool or the like, or what a
-// notification says.
+// says is what a row shows next to the method: the name of a tool or the like, or what
+// a notification says.
 func (p *params) says(method string) string {
 	switch method {
 	case protocol.MethodLog:

@@ -97,7 +97,7 @@ type taker interface {
 	end()
 }
 
-// body is one that is looked at while it is read.
+// body is one that is examined while it is read.
 type body struct {
 	io.ReadCloser
 	to   taker

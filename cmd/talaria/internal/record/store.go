@@ -18,7 +18,7 @@ import (
 const (
 	maxKept   = 64 << 20
 	maxRows   = 200_000
-	perRow    = 300 // bytes that a row takes beside its texts
+	perRow    = 300 // bytes that a row takes next to its texts
 	maxName   = 500 // bytes of what a row shows of its text
 	maxQueued = 4096
 	maxAgreed = 4096
@@ -39,8 +39,8 @@ type Store struct {
 	open    map[string]*Row // requests without an answer, by connection, direction and id
 	agreed  map[string]bool // connections on which a revision was agreed
 	dropped int64           // texts that came too fast
-	search  string          // what was looked for last
-	n       int             // counts what was looked for; 0 is nothing
+	search  string          // what was searched last
+	n       int             // counts what was searched; 0 is nothing
 }
 
 // queued is what waits to be taken: an entry, or an exchange whose body is the text.
@@ -144,7 +144,7 @@ func (s *Store) take(e recording.Entry) {
 }
 
 // keyOf returns the key of a request in Store.open. Ids of one value are one id, as 1 and
-// 1.0 are; what is no id is told by its text.
+// 1.0 are; what is not an id is told by its text.
 func keyOf(conn string, dir recording.Dir, id json.RawMessage) string {
 	text := string(id)
 	var known protocol.ID
@@ -318,7 +318,7 @@ func (s *Store) Rows(q Query) Page {
 		}
 		s.mu.Lock()
 		at := rows[n]
-		if at == nil { // dropped meanwhile, as all that is older
+		if at == nil { // dropped in the meantime, as all that is older
 			s.mu.Unlock()
 			continue
 		}
@@ -326,7 +326,7 @@ func (s *Store) Rows(q Query) Page {
 			s.mu.Unlock()
 			continue
 		}
-		row := *at // an answer may come meanwhile
+		row := *at // an answer may come in the meantime
 		s.mu.Unlock()
 		if row.Seq < q.From || q.Before > 0 && row.Seq >= q.Before || !wanted(&row, q.Kinds) {
 			continue

@@ -22,8 +22,8 @@ type Renderer struct {
 }
 
 // Call shows the result of a tool; name is the tool's, for files. Text that only
-// repeats the structured content is not shown beside it. What cannot be saved is
-// in the error, and all else is shown all the same.
+// repeats the structured content is not shown next to it. What cannot be saved
+// is in the error, and all else is shown nevertheless.
 func (r *Renderer) Call(name string, result *client.CallToolResult) error {
 	var faults []error
 	shown := result.Structured == nil
@@ -47,7 +47,7 @@ func (r *Renderer) Call(name string, result *client.CallToolResult) error {
 	return errors.Join(faults...)
 }
 
-// repeats tells whether an item says what the structured content does.
+// repeats reports whether an item says what the structured content does.
 func repeats(item protocol.Content, structured json.RawMessage) bool {
 	text, ok := item.(protocol.TextContent)
 	if !ok || structured == nil {

@@ -22,11 +22,11 @@ var extensions = map[string]string{
 }
 
 // plain are the extensions of files that no system runs when they are opened,
-// beside those of extensions.
+// next to those of extensions.
 var plain = []string{".md", ".xml", ".yaml", ".yml", ".toml", ".log", ".tsv", ".jsonl", ".jpeg", ".bmp", ".tif", ".tiff", ".avif", ".ico",
 	".mp4", ".m4a", ".aac", ".webm", ".mov", ".opus", ".tar", ".tgz", ".bz2", ".xz", ".zst", ".7z", ".parquet", ".sqlite", ".dat", ".docx", ".xlsx", ".pptx", ".odt", ".ods"}
 
-// harmless tells whether a file with that extension may come from a server.
+// harmless reports whether a file with that extension may come from a server.
 func harmless(extension string) bool {
 	extension = strings.ToLower(extension)
 	return slices.Contains(plain, extension) || slices.Contains(slices.Collect(maps.Values(extensions)), extension)

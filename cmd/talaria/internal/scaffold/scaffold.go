@@ -33,7 +33,7 @@ func (p Project) Name() string {
 	return name
 }
 
-// isMajor tells whether an element of a module path is a version, as in x/v2.
+// isMajor reports whether an element of a module path is a version, as in x/v2.
 func isMajor(element string) bool {
 	return len(element) > 1 && element[0] == 'v' && strings.Trim(element[1:], "0123456789") == ""
 }

@@ -96,7 +96,7 @@ func (t table) complete(line string) (head string, candidates []string) {
 	return head, candidates
 }
 
-// matching returns those that go on from what was typed.
+// matching returns those that continue from what was typed.
 func matching(list []string, typed string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(text string) bool { return !strings.HasPrefix(text, typed) })
 }

@@ -15,7 +15,7 @@ import (
 
 // lists are what completion knows of the server.
 type lists struct {
-	client    *client.Client // nil is no server, and empty lists
+	client    *client.Client // nil is not a server, and empty lists
 	tools     list[protocol.Tool]
 	prompts   list[protocol.Prompt]
 	resources list[protocol.Resource]

@@ -47,7 +47,7 @@ func (p person) fill(object *arguments.Object, typed []string) (json.RawMessage,
 	return given, nil
 }
 
-// missing tells whether a required field is, or any if nothing was typed.
+// missing reports whether a required field is, or any if nothing was typed.
 func missing(object *arguments.Object, given json.RawMessage, nothing bool) bool {
 	var have map[string]json.RawMessage
 	if json.Unmarshal(given, &have) != nil {

@@ -33,8 +33,8 @@ type Options struct {
 	Connect func(ctx context.Context) (*client.Client, error)
 	// Explain says what to show of an error, and the way out, if there is one.
 	Explain func(err error) (text, hint string)
-	// Authorized says that requests have a token, which may decide about what
-	// the server lists: tools that it does not list are called all the same.
+	// Authorized says that requests have a token, which may decide about what the
+	// server lists: tools that it does not list are called nevertheless.
 	Authorized bool
 	// Facts are shown by show_state: names and values.
 	Facts [][2]string
@@ -66,7 +66,7 @@ func wrong(format string, args ...any) error {
 	return &usageError{text: fmt.Sprintf(format, args...)}
 }
 
-// Wrong tells whether err is that of a command that was typed wrongly.
+// Wrong reports whether err is that of a command that was typed wrongly.
 func Wrong(err error) bool {
 	_, ok := errors.AsType[*usageError](err)
 	return ok
@@ -77,7 +77,7 @@ type seenError struct{ error }
 
 func (e *seenError) Unwrap() error { return e.error }
 
-// Seen tells whether the user has seen an error of Run already.
+// Seen reports whether the user has seen an error of Run already.
 func Seen(err error) bool {
 	_, ok := errors.AsType[*seenError](err)
 	return ok
@@ -172,7 +172,7 @@ func (s *Shell) execute(ctx context.Context, c command, rest string) error {
 	return err
 }
 
-// unknown is the error for a name that is no command's.
+// unknown is the error for a name that is not a command's.
 func (s *Shell) unknown(name string) error {
 	text := fmt.Sprintf("unknown command %q", name)
 	if slices.Contains(s.lists.toolNames(), name) {

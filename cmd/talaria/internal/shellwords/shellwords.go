@@ -18,7 +18,7 @@ type Word struct {
 var ErrOpenQuote = errors.New("a quote is not closed")
 
 // Split returns the words of a line. Single quotes keep everything as it is;
-// inside double quotes a backslash stands before " and \. Outside of quotes a
+// inside double quotes a backslash is before " and \. Outside of quotes a
 // backslash makes a space, a quote or a backslash an ordinary character, and is
 // one itself before anything else, so that C:\dir stays what it is. JSON after :=
 // is taken as it stands.
@@ -31,8 +31,8 @@ func Split(line string) ([]Word, error) {
 }
 
 // Partial returns the words of a line that is not finished, for completion: the
-// last one is the word under way, and empty after a space. An open quote counts
-// as closed.
+// last one is the word in progress, and empty after a space. An open quote
+// counts as closed.
 func Partial(line string) []Word {
 	list, open := scan(line)
 	if !open && (line == "" || blank(line[len(line)-1])) {
@@ -115,7 +115,7 @@ func jsonAfter(line string, i int, before string) int {
 	return int(d.InputOffset())
 }
 
-// escapes tells whether a backslash takes the meaning of c.
+// escapes reports whether a backslash takes the meaning of c.
 func escapes(quote, c byte) bool {
 	switch quote {
 	case '\'':
@@ -128,8 +128,8 @@ func escapes(quote, c byte) bool {
 
 func blank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
-// escapedEnd tells whether the last character of line, a space, belongs to a
-// word because of the backslash before it.
+// escapedEnd reports whether the last character of line, a space, belongs to
+// a word because of the backslash before it.
 func escapedEnd(line string) bool {
 	list, _ := scan(line)
 	last := list[len(list)-1]

@@ -32,8 +32,8 @@ func Make(parts ...string) (string, error) {
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
-// Replace writes a whole file, for its owner alone: who reads it meanwhile, and who
-// comes after a crash, has the old text or the new one.
+// Replace writes a whole file, for its owner alone: who reads it in the meantime,
+// and who comes after a crash, has the old text or the new one.
 func Replace(path string, text []byte) error {
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // mode 0600
 	if err != nil {

@@ -14,7 +14,7 @@ var ErrIdle = errors.New("no answer in time")
 // idleTimer ends a context when nothing was heard for a while. It does not run
 // while a person is asked something, who may take their time.
 type idleTimer struct {
-	limit  time.Duration // 0 or less is no limit
+	limit  time.Duration // 0 or less means no limit
 	cancel context.CancelCauseFunc
 	mu     sync.Mutex
 	timer  *time.Timer
@@ -30,7 +30,7 @@ func newIdleTimer(ctx context.Context, limit time.Duration) (context.Context, *i
 	return ctx, p
 }
 
-// heard starts the time anew.
+// heard starts the time again.
 func (p *idleTimer) heard() { p.heardBefore(0) }
 
 // heardBefore is heard of what need not be heard of again for a while, such as

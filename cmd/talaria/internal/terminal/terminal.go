@@ -30,8 +30,8 @@ var ErrInterrupted = errors.New("interrupted")
 type Options struct {
 	Console *console.Console
 	Editor  *editor.Editor // asks the person
-	// Limit is how long an operation may go on without a sign of life; 0 or less
-	// is no limit.
+	// Limit is how long an operation may continue without a sign of life; 0 or
+	// less means no limit.
 	Limit time.Duration
 	// Answers answer forms without asking, if there are any.
 	Answers form.Answers
@@ -51,7 +51,7 @@ type Terminal struct {
 
 	mu    sync.Mutex
 	bar   *console.Progress // of the operation that runs, nil without one
-	wait  *idleTimer        // likewise
+	wait  *idleTimer        // the same
 	level protocol.Level    // from which log messages are shown
 	forms int               // which Answers were to answer
 	fit   map[string]bool   // names of Answers that one of them had
@@ -90,7 +90,7 @@ type Operation func(ctx context.Context, call ...client.CallOption) error
 
 // Run does something until it is done, Ctrl-C is pressed or patience ends. At a
 // question Ctrl-C cancels that alone; pressed at several in a row it ends the
-// operation too, since a server may ask for ever.
+// operation too, since a server may ask forever.
 func (t *Terminal) Run(ctx context.Context, op Operation) error {
 	interrupt, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -219,8 +219,8 @@ func (t *Terminal) show(bar *console.Progress, wait *idleTimer) {
 	t.bar, t.wait = bar, wait
 }
 
-// Notice shows a line that nobody waits for: above the prompt, or where the bar
-// was.
+// Notice shows a line that no caller waits for: above the prompt, or where the
+// bar was.
 func (t *Terminal) Notice(format string, args ...any) {
 	t.mu.Lock()
 	bar := t.bar
@@ -231,7 +231,7 @@ func (t *Terminal) Notice(format string, args ...any) {
 	t.opts.Editor.Notice(string(console.Sprintf(format, args...)))
 }
 
-// Limit returns how long operations may go on without a sign of life.
+// Limit returns how long operations may continue without a sign of life.
 func (t *Terminal) Limit() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -380,5 +380,5 @@ func (t *Terminal) Hold(text string) (release func(), ok bool) {
 	return wait.resume, true
 }
 
-// Attended tells whether there is a person to turn to.
+// Attended reports whether there is a person to turn to.
 func (t *Terminal) Attended() bool { return t.opts.Console.Interactive() }
