@@ -334,7 +334,8 @@ func (o *Options) complete() {
 	}
 }
 
-// listCache returns how long, and by whom, lists may be cached.
+// listCache returns the time that lists may be cached, and whether shared caches
+// may do so.
 func (o *Options) listCache() protocol.Cache {
 	return protocol.Cache{TTL: o.ListTTL, Public: o.ListPublic || o.ListTTL <= 0}
 }

@@ -20,11 +20,11 @@
 // a small script takes its place that speaks with the host. It offers the page
 // an object, talaria:
 //
-//   - talaria.on(name, fn) calls fn with what the host tells: "tool-input" (with
+//   - talaria.on(name, fn) calls fn with each event of the host: "tool-input" (with
 //     arguments), "tool-input-partial", "tool-result" (a result of tools/call),
 //     "tool-cancelled", "context" (what is known of the host, whenever that changes)
-//     and "teardown", for whose promise the end of the view waits. What was told
-//     last is told to those who come later, too.
+//     and "teardown", whose promise delays the end of the view. A function that is
+//     added later receives the last event.
 //   - talaria.callTool(name, arguments) calls a tool of the same server, by the name
 //     that it has there, and returns a promise of the result. Where the server is
 //     mounted, the prefix is added.
@@ -32,9 +32,9 @@
 //     resources/read, ui/open-link, ui/message, ui/update-model-context.
 //   - talaria.ready is a promise of what is known of the host.
 //
-// The script takes messages of the host alone, sets the host's theme and style
-// variables on the root element, tells the host how high the page is, and answers
-// ping. A page may have another script in its place.
+// The script accepts messages of the host only, sets the host's theme and style
+// variables on the root element, reports the height of the page, and answers ping. A
+// page may have another script in its place.
 //
 // Tools have to make sense without a view: most hosts show none, and models see none.
 // Results are the same whether a client shows views or not.

@@ -20,15 +20,14 @@ func Show(uri string) mcp.ToolOption {
 	return mcp.MadeOption(option.Tool{Name: "app.Show", View: uri})
 }
 
-// Only makes a tool be for views, and not for models: one that refreshes what a view
-// shows, for example. The tool is there for clients alone that declare the extension
-// with the type of our views; to others it is unknown, in lists and calls. Lists are
-// private then.
+// Only restricts a tool to views: one that refreshes a view, for example. The tool
+// exists only for clients that declare the extension with the type of our views. For
+// others it is unknown, in lists and calls. Lists are private then.
 //
-// It is a hint, and no protection. Hosts are asked to keep the tool from their models,
-// and any client can say that it shows views: whoever may call the server's other
-// tools may call this one. What must not happen by itself asks the user
-// (mcp.Elicit) or needs Scopes.
+// It is a hint, not access control. Hosts are asked to keep the tool from their
+// models, and any client can say that it shows views: every client that may call the
+// server's other tools may call this one. For an effect that needs consent, ask the
+// user (mcp.Elicit) or require Scopes.
 func Only() mcp.ToolOption {
 	return mcp.MadeOption(option.Tool{Name: "app.Only", AppOnly: true, Visible: showsViews})
 }

@@ -39,7 +39,7 @@ type flight struct {
 func newCache(keep time.Duration, size int) *cache {
 	c := &cache{keep: keep, flights: map[string]*flight{}}
 	if keep > 0 && size > 0 {
-		// It fails for a size below 1 alone.
+		// It fails only for a size below 1.
 		c.tickets, _ = lru.New[string, *ticket](size)
 	}
 	return c

@@ -182,8 +182,7 @@ func newAudiences(names []string, anyone bool) audiences {
 	return a
 }
 
-// errNoAudience is the error of a Verifier that does not know for whom tokens
-// must be.
+// errNoAudience is the error of a Verifier without an audience.
 var errNoAudience = errors.New("auth: the Verifier knows no audience; give it to New, or set Audiences")
 
 // none reports whether no token is accepted.

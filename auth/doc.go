@@ -25,9 +25,9 @@
 // responsible, [VerifierFunc] in any other way. Tokens that are bound to a key
 // (DPoP, RFC 9449) are accepted only with a proof of that key.
 //
-// What a Verifier has said about a token is kept for Options.CacheFor, a minute
-// by default, and never beyond the expiry of the token. Requests that arrive
-// with the same token while it is verified wait for that one verification.
+// The result of a Verifier for a token is kept for Options.CacheFor, a minute by default, and never
+// beyond the expiry of the token. Requests that arrive with the same token while it is verified wait
+// for that one verification.
 //
 // # Specifications
 //

@@ -44,10 +44,10 @@ type DPoPOptions struct {
 	// are answered with 503. 0 means 200,000. Each takes about 40 bytes, or with a
 	// Store a small entry there.
 	MaxReplays int
-	// Store remembers proofs for all replicas that serve the same URL, so that
-	// each is accepted once by all of them together; it is the store of
-	// mcp.Options. While it does not answer, requests with proofs are answered
-	// with 503. nil means that this process remembers its own alone.
+	// Store remembers proofs for all replicas that serve the same URL, so that each
+	// is accepted once by all of them together; it is the store of mcp.Options.
+	// While it does not answer, requests with proofs are answered with 503. nil
+	// means that this process remembers only its own.
 	Store scale.Store
 	// NonceKey makes proofs carry a nonce of the server, so that they cannot be
 	// made in advance. It is a secret of at least 16 random bytes, which
@@ -141,8 +141,8 @@ type proofClaims struct {
 
 // check checks the proof of a request (RFC 9449, sections 4.3 and 7.1). key is
 // the thumbprint that the token is bound to, "" for none. The proof is recorded
-// as used only if everything else about it is right, so that nobody can fill
-// that memory with invalid ones. w gets a nonce if one is needed.
+// as used only if everything else about it is right, so that invalid ones
+// cannot fill that memory. w gets a nonce if one is needed.
 func (p *proofs) check(w http.ResponseWriter, r *http.Request, scheme, key, token string) error {
 	switch {
 	case key == "" && p.opts.Required:
@@ -324,8 +324,7 @@ func (p *proofs) checkNonce(w http.ResponseWriter, nonce string, now time.Time) 
 // same compares two texts in constant time.
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// nonce returns the nonce of a window, which nobody without the key can
-// compute.
+// nonce returns the nonce of a window, which cannot be computed without the key.
 func (p *proofs) nonce(window int64) string {
 	mac := hmac.New(sha256.New, p.opts.NonceKey)
 	mac.Write(binary.BigEndian.AppendUint64([]byte("dpop nonce "), uint64(window)))

@@ -137,7 +137,7 @@ func resourceURL(text string) (*url.URL, error) {
 // client can fix, and any other error if the token could not be verified. The
 // order of the checks matters: a token that is too long is never verified, a
 // proof is checked only for a token that is valid, and a missing scope is
-// reported last, since only a rightful holder should hear of it.
+// reported last, since only a rightful holder should learn of it.
 func (g *guard) admit(w http.ResponseWriter, r *http.Request) (*principal.Grant, error) {
 	if r.URL.RawQuery != "" && inQuery(r.URL.RawQuery) {
 		return nil, &Error{Status: http.StatusBadRequest, Code: CodeInvalidRequest,

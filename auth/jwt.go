@@ -22,10 +22,10 @@ type JWTOptions struct {
 	// resource that New is given; otherwise that URL counts only if it is
 	// listed.
 	Audiences []string
-	// AnyAudience accepts tokens whatever server they were issued for. Any
-	// server that gets such a token can then use it here, which the
-	// specification forbids. It is for authorization servers that name no
-	// audience, and only if they issue tokens for this server alone.
+	// AnyAudience accepts tokens whatever server they were issued for. Any server
+	// that gets such a token can then use it here, which the specification forbids.
+	// It is for authorization servers that name no audience, and only if they issue
+	// tokens for no other server.
 	AnyAudience bool
 	// Algorithms are those with which tokens may be signed; empty means RS256,
 	// RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512 and EdDSA.

@@ -128,7 +128,7 @@ func newKeySource(issuer string, opts KeyOptions) (*keySource, error) {
 func (s *keySource) after(ctx context.Context, seen *keySet) (*keySet, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	waited := false // for a fetch: there will be no other
+	waited := false // for a fetch: it is not repeated
 	for {
 		now := time.Now()
 		switch {

@@ -48,15 +48,15 @@ func (r *replays) first(id [32]byte, now time.Time) (first, full bool) {
 	return true, false
 }
 
-// Proofs in a store are spread over so many parts, so that engines of several
-// machines share the work.
+// Proofs in a store are spread over this number of partitions, so that
+// engines of several machines share the work.
 const proofParts = 64
 
 // storeTimeout bounds how long a request waits for the store.
 const storeTimeout = time.Second
 
 // clockDifference is how far the clocks of replicas, and that of the store, may
-// be apart: a proof is remembered for so much longer than one clock accepts it.
+// differ: a proof is remembered longer by this time than one clock accepts it.
 const clockDifference = 30 * time.Second
 
 // sharedReplays remembers what any of several replicas has seen, as entries of a

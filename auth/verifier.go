@@ -21,7 +21,7 @@ type Identity = frame.Identity
 //
 // A Verifier must check that the token was issued for this server and not for
 // another one. Verify is called by many goroutines at once. Its result must
-// depend on the token alone and not on anything else in ctx: Bearer keeps it
+// depend only on the token and not on anything else in ctx: Bearer keeps it
 // for a while, see Options.CacheFor, and verifies once for all requests that
 // arrive with the same token at a time.
 type Verifier interface {

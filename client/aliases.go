@@ -3,11 +3,11 @@ package client
 import "github.com/talaria-go/mcp/protocol"
 
 // The types of package protocol that handlers and options are written with, so
-// that a client imports this package alone.
+// that a client needs no other import.
 type (
 	// Info is how a client or a server names itself.
 	Info = protocol.Implementation
-	// Filter says what a client wants to be told of; see Client.Listen.
+	// Filter selects the changes that a client is notified of; see Client.Listen.
 	Filter = protocol.SubscriptionFilter
 	// Tool is the definition of a tool.
 	Tool = protocol.Tool

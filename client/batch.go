@@ -32,7 +32,7 @@ func sendBatch(ctx context.Context, c *Client, conn *connection, requests []*req
 	calls := make([]*call, len(requests))
 	contexts := make([]context.Context, len(requests))
 	body := []byte{'['}
-	// The exchange ends when no request of it is waited for.
+	// The exchange ends when none of its requests waits for a response.
 	exchange, stop := context.WithCancel(ctx)
 	defer stop()
 	for i, r := range requests {

@@ -151,8 +151,8 @@ func (c *Cache) remove(e *cacheEntry) {
 	}
 }
 
-// drop removes the results of a method for one server, whoever owns them.
-// params "" means all of them.
+// drop removes the results of a method for one server, of any owner. params ""
+// means all of them.
 func (c *Cache) drop(server, method, params string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -178,10 +178,10 @@ func (c *Cache) dropOwner(owner string) {
 // a name used again would give access to the results of its former owner.
 func newOwner() string { return rand.Text() }
 
-// freshness returns how long a result is fresh, and for whom, from its members
-// ttlMs and cacheScope. What cannot be read counts as stale.
+// freshness returns how long a result is fresh, and who may share it, from its
+// members ttlMs and cacheScope. Unreadable values count as stale.
 func freshness(result []byte) (cache protocol.Cache) {
-	// What cannot be read counts as stale, which is always right.
+	// Unreadable values count as stale, which is always right.
 	_ = given(result, func(name []byte, s *jsonx.Scanner) error {
 		switch string(name) {
 		case "ttlMs":
@@ -199,8 +199,8 @@ func freshness(result []byte) (cache protocol.Cache) {
 // maxTTL bounds what servers say.
 const maxTTL = 24 * time.Hour
 
-// parseTTL reads a number of milliseconds, of which it takes whole ones. What is
-// negative or no number counts as 0.
+// parseTTL reads a number of milliseconds, of which it takes whole ones.
+// Negative numbers and other values count as 0.
 func parseTTL(text []byte) time.Duration {
 	ms, err := strconv.ParseFloat(string(text), 64)
 	if err != nil || !(ms > 0) {
@@ -234,9 +234,8 @@ func (c *Cache) kind(server string) serverKind {
 }
 
 // setKind remembers what a server turned out to be. Beyond maxKinds everything is
-// forgotten at once: a client that connects to so many servers gains little
-// from the memory, and keeping an order would cost more than the probes it
-// saves.
+// forgotten at once: a client of that many servers gains little from the memory,
+// and keeping an order would cost more than the probes it saves.
 func (c *Cache) setKind(server string, now serverKind) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -19,7 +19,8 @@ import (
 // call is one request in progress: an entry of the table, and the clock of its
 // timeout. States: entered, after calls.enter; answered, when done is closed
 // and result or err is set; left, when its caller has given it up. Exactly one
-// of answered and left happens, decided by who removes it from the table.
+// of answered and left happens: the code that removes it from the table
+// decides.
 //
 // The fields above mu are set before the call is entered, except result and
 // err, which are set before done is closed. mu guards the rest.

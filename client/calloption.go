@@ -47,10 +47,10 @@ func Timeout(d time.Duration) CallOption { return func(o *callOptions) { o.timeo
 //
 // A call that became a task has no progress notifications any more (the
 // extension io.modelcontextprotocol/tasks). While the client waits for it, in
-// Call and WaitTask, fn hears the task's status message instead, each time that
-// the client learns of another one before the end: as Message, with the numbers
-// of Task.Progress where the server tells those, else 0. Of a Detached call fn
-// hears nothing more once the task is there.
+// Call and WaitTask, fn receives each new status message of the task until its
+// end: as Message, with the numbers of Task.Progress if the server sends them,
+// and 0 otherwise. For a Detached call fn receives nothing more after the task
+// was created.
 func OnProgress(fn func(Progress)) CallOption { return func(o *callOptions) { o.progress = fn } }
 
 // OnTask gives fn the state of the task that a call has become, in Call and

@@ -71,7 +71,7 @@ func (c *Client) Ping(ctx context.Context, options ...CallOption) error {
 // pointer; a *json.RawMessage takes it as it came, nil leaves it. params encode
 // to an object, or are nil. Of their _meta the client replaces what the protocol
 // puts there; a progressToken stays if nothing else asks for progress, which then
-// comes as notifications alone: see Options.Trace. In modern revisions the result
+// comes only as notifications: see Options.Trace. In modern revisions the result
 // is that of the last round.
 func (c *Client) Request(ctx context.Context, method string, params, result any, options ...CallOption) error {
 	r, err := c.rawRequest(method, method, params, options)
@@ -429,10 +429,10 @@ func (c *Client) WaitTask(ctx context.Context, task *Task, options ...CallOption
 	return result, wrap("wait for task "+task.ID, protocol.MethodTasksGet, err)
 }
 
-// Listen asks the server to tell of what filter says, and returns when the
-// server has agreed. fn hears the notifications, as Options.OnNotification
-// does, which hears them too; it may be nil. In legacy revisions changed lists
-// are told anyway and resources are subscribed to one by one, so that the same
+// Listen subscribes to the changes of filter, and returns when the server has
+// agreed. fn receives the notifications, and so does Options.OnNotification;
+// fn may be nil. In legacy revisions changes of lists are announced without a
+// subscription and resources are subscribed to one by one, so that the same
 // code works with every server.
 //
 // Only the agreeing is bounded by ctx and the client's timeout.
@@ -465,7 +465,7 @@ func (c *Client) resourceRequest(ctx context.Context, method, uri string) error 
 }
 
 // Batch sends several requests at once and returns their results in the same
-// order; each fails by itself. Revision 2025-03-26 alone has batches: in others
+// order; each fails by itself. Only revision 2025-03-26 has batches: in others
 // it is ErrUnsupported, and nothing is sent.
 func (c *Client) Batch(ctx context.Context, operations ...Operation) ([]BatchResult, error) {
 	if len(operations) == 0 {
@@ -551,7 +551,7 @@ func nameIn(method string, members []byte) string {
 		return ""
 	}
 	var name string
-	// A name that is none is for the server to refuse.
+	// The server rejects an invalid name.
 	_ = jsonx.Unmarshal(jsonx.Lookup(braces(members), []string{member}), &name)
 	return name
 }

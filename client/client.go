@@ -50,8 +50,8 @@ type Client struct {
 // Connect connects to the server behind t and returns when it can be used. It
 // finds out which revision to speak: it probes with server/discover, falls back
 // to initialize, and over HTTP further to HTTP with server-sent events
-// (basic/versioning of 2026-07-28). ctx bounds the connecting alone. opts may
-// be nil.
+// (basic/versioning of 2026-07-28). ctx bounds only the connecting. opts may be
+// nil.
 func Connect(ctx context.Context, t Transport, opts *Options) (*Client, error) {
 	if t == nil {
 		return nil, &Error{Op: "connect", Err: errors.New("no transport")}
@@ -89,12 +89,12 @@ func Connect(ctx context.Context, t Transport, opts *Options) (*Client, error) {
 // errClientClosed is what ends everything at Close.
 var errClientClosed = errors.New("by Client.Close")
 
-// Close ends the connection in order: what is in progress fails with ErrClosed and is
+// Close ends the connection in order: requests in progress fail with ErrClosed and are
 // cancelled at the server, subscriptions end, a session is deleted, a child process is
 // given time to exit. It waits for the client's goroutines, handlers included, for
 // Options.CloseTimeout at most, and for a process that had to be killed some seconds
-// more. What has not returned then, such as a callback, is left behind. Calling it
-// again does nothing.
+// more. A callback that has not returned by then is abandoned. Calling it again does
+// nothing.
 func (c *Client) Close() error {
 	if !c.life.close() {
 		return nil
@@ -153,8 +153,8 @@ func (c *Client) Revision() protocol.Revision {
 }
 
 // SessionID returns the id of the session over HTTP (Mcp-Session-Id); "" while
-// there is none, as in modern revisions and over other transports. Whoever has it
-// can act in the session.
+// there is none, as in modern revisions and over other transports. It is a
+// credential: its holder can act in the session.
 func (c *Client) SessionID() string {
 	if conn := c.life.conn.Load(); conn != nil {
 		if l, ok := conn.link.(link.Sessioned); ok {
@@ -203,7 +203,7 @@ func (c *Client) capabilitiesFor(rev protocol.Revision) protocol.ClientCapabilit
 	}
 	caps := wire.ClientCapabilitiesFor(c.caps, rev)
 	if c.caps.Elicitation != nil && c.caps.Elicitation.Form == nil && c.caps.Elicitation.URL != nil && !rev.Has(protocol.FeatureElicitModes) {
-		caps.Elicitation = nil // of URLs alone, which rev does not have
+		caps.Elicitation = nil // only of URLs, which rev does not have
 	}
 	return caps
 }
@@ -226,8 +226,8 @@ func (c *Client) Stats() Stats {
 // Pending lists the requests in progress, oldest first.
 func (c *Client) Pending() []Pending { return c.calls.pending() }
 
-// Cancel gives up a request in progress: its caller gets ErrCancelled with
-// the reason, and the server is told. An id that is not in progress is
+// Cancel gives up a request in progress: its caller gets ErrCancelled with the
+// reason, and the server is notified. An id that is not in progress is
 // ErrNotFound.
 func (c *Client) Cancel(id protocol.ID, reason string) error {
 	if len(c.cancel(reason, func(p *call) bool { return protocol.NewID(p.id) == id })) == 0 {
@@ -262,14 +262,14 @@ func (c *Client) cancel(reason string, which func(*call) bool) (cancelled []Pend
 // Notifications returns the notifications of the server from now on, all or
 // those of these methods; progress belongs to its call and is not among them.
 // The sequence ends with ctx and with the client, and may be ranged over once.
-// While nobody takes them, 256 are kept, and then the oldest make room.
+// While they are not taken, 256 are kept, and then the oldest make room.
 //
 //	for n := range c.Notifications(ctx, protocol.MethodResourceUpdated) {
 //		…
 //	}
 func (c *Client) Notifications(ctx context.Context, methods ...string) iter.Seq[Notification] {
 	l, remove := c.notifications.listen(methods)
-	stop := context.AfterFunc(ctx, remove) // also if nobody ranges over them
+	stop := context.AfterFunc(ctx, remove) // also without a range over them
 	return func(yield func(Notification) bool) {
 		defer stop()
 		defer remove()
@@ -293,10 +293,10 @@ func (c *Client) Notifications(ctx context.Context, methods ...string) iter.Seq[
 // Roots lists the places that the server may work in.
 func (c *Client) Roots() []Root { return c.handlers.roots.get() }
 
-// SetRoots replaces the places that the server may work in, and tells the
-// server if they are others than before. The URIs begin with file://
-// (client/roots). A client that has not declared roots gets ErrUnsupported:
-// Options.Roots declares them, if only as an empty list.
+// SetRoots replaces the places that the server may work in, and notifies the
+// server if they have changed. The URIs begin with file:// (client/roots). A
+// client that has not declared roots gets ErrUnsupported: Options.Roots declares
+// them, if only as an empty list.
 func (c *Client) SetRoots(ctx context.Context, list []Root) error {
 	const op = "set roots"
 	if c.caps.Roots == nil {
@@ -312,8 +312,8 @@ func (c *Client) SetRoots(ctx context.Context, list []Root) error {
 	}
 	err := c.inSession(ctx, func(conn *connection) error {
 		if conn.revision().Modern() || !conn.rootsChange.Load() {
-			// Modern servers ask each time; and a server that was told not to expect
-			// the notification gets none (client/roots, "Capabilities").
+			// Modern servers ask each time; and a server without the capability gets no
+			// notification (client/roots, "Capabilities").
 			return nil
 		}
 		return conn.send(ctx, protocol.MethodRootsChanged, wire.AppendNotification(nil, protocol.MethodRootsChanged, nil))
@@ -370,8 +370,8 @@ const notifyTimeout = 5 * time.Second
 // notesTimeout is how long Close waits for such messages to be sent.
 const notesTimeout = time.Second
 
-// aroundOf returns what the requests of ctx at c are counted in; nil if nobody
-// counts.
+// aroundOf returns what the requests of ctx at c are counted in; nil without a
+// counter.
 func (c *Client) aroundOf(ctx context.Context) *around {
 	if c.opts.Around == nil {
 		return nil

@@ -46,7 +46,7 @@ type connection struct {
 	// rootsChange says that initialize has declared roots.listChanged.
 	rootsChange atomic.Bool
 
-	ready time.Time // when it became the client's; written before anybody else sees it there
+	ready time.Time // when it became the client's; written before it is shared
 
 	mu        sync.Mutex
 	err       error // why it was lost
@@ -214,7 +214,8 @@ func (conn *connection) receive(text []byte, during *link.Message) {
 }
 
 // invalidMessage counts and logs text that is not a message, and remembers its
-// beginning for errors. during is the request on whose answer it came, or nil.
+// beginning for errors. during is the HTTP request whose response had the
+// text, or nil.
 func (conn *connection) invalidMessage(text []byte, during *link.Message, err error) {
 	conn.client.calls.count(func(s *Stats) *int64 { return &s.InvalidMessages })
 	conn.client.logDropped(conn.client.opts.Logger.Warn, "the server sent an invalid message", func(e *zerolog.Event) *zerolog.Event {
@@ -549,7 +550,7 @@ func (conn *connection) gaveUp(params []byte) {
 // serverCancelled is the cause of a request that the server gave up.
 type serverCancelled struct{ reason string }
 
-// Error names the server, so that nobody looks for the cause on this side.
+// Error names the server, so that the cause is not searched on this side.
 func (e *serverCancelled) Error() string { return "the server cancelled it: " + e.reason }
 
 // subscriptionOf returns the subscription that a notification of a modern

@@ -145,8 +145,8 @@ func Retriable(err error) bool {
 	return slices.ContainsFunc([]error{ErrConnection, ErrTimeout, ErrSessionExpired, ErrBusy}, func(kind error) bool { return errors.Is(err, kind) })
 }
 
-// retryAfter returns how long the server wants to be left alone, from the
-// header Retry-After or the data of its error; 0 if it does not say.
+// retryAfter returns how long to wait before the next request, from the header
+// Retry-After or the data of the server's error; 0 without either.
 func retryAfter(err error) time.Duration {
 	if status, ok := errors.AsType[*origin.StatusError](err); ok {
 		text := status.Header.Get("Retry-After")
@@ -307,7 +307,7 @@ func kindOfFault(method string, fault *protocol.Error) error {
 		if text == "" || strings.Contains(text, "connection") || strings.Contains(text, "closed") {
 			return ErrConnection
 		}
-	case protocol.CodeSessionNotFound: // of which the HTTP status 404 alone would say that it is one
+	case protocol.CodeSessionNotFound: // which the HTTP status 404 also reports
 		if !strings.Contains(text, "session") {
 			return ErrTimeout
 		}

@@ -50,7 +50,7 @@ func (h *handlers) answer(ctx context.Context, conn *connection, method string, 
 		conn.askedAt.Store(time.Now().UnixNano())
 		conn.asking.Add(-1)
 	}()
-	// The server hears nothing of what a handler panics with.
+	// The text of a panic is not sent to the server.
 	if h.client.guard(visible.Line(method, visible.Name), func() { result, err = h.observed(ctx, method, params) }) != nil {
 		return nil, errors.New("the client's handler failed")
 	}
@@ -405,11 +405,11 @@ func withDefaults(form, content json.RawMessage) (json.RawMessage, error) {
 	return append(filled, '}'), err
 }
 
-// ReportProgress tells the server how far the answer to its request has come; ctx
-// is that of Options.Sample, Elicit, ElicitURL or OnRequest. It does nothing where
-// the server does not want to be told: it gave no token, or its request came in a
-// result, as from 2026-07-28 on, or is answered. p.Progress must grow from call to
-// call (basic/utilities/progress); one that does not is an error and is not sent.
+// ReportProgress sends the progress of the answer to a request of the server; ctx
+// is that of Options.Sample, Elicit, ElicitURL or OnRequest. It does nothing if
+// the server wants no progress: it gave no token, or its request came in a result,
+// as from 2026-07-28 on, or is answered. p.Progress must grow from call to call
+// (basic/utilities/progress); one that does not is an error and is not sent.
 func ReportProgress(ctx context.Context, p Progress) error {
 	r, _ := ctx.Value(reporterKey{}).(*reporter)
 	if r == nil || r.token == nil {
@@ -506,9 +506,9 @@ func (h *handlers) answerRoots() ([]byte, error) {
 // first (client/elicitation of 2025-11-25).
 const codeURLRequired protocol.Code = -32042
 
-// elicited knows the visits that requests wait for, and the last ones that
-// ended before anybody waited for them: the notification can overtake the
-// response that names the visit. mu guards everything.
+// elicited has the visits that requests wait for, and the last ones that ended
+// before a request waited for them: the notification can overtake the response
+// that names the visit. mu guards everything.
 type elicited struct {
 	mu    sync.Mutex
 	waits map[string]chan struct{} // by elicitation id

@@ -531,8 +531,8 @@ func saysLegacy(err error) (legacy, sure bool) {
 	return true, fault.Code != protocol.CodeInternal
 }
 
-// refusal returns the error that the server has answered with, if it has. The
-// reason why an answer is not valid is none.
+// refusal returns the error that the server has answered with, if it has. An
+// invalid response is not such an error.
 func refusal(err error) (*protocol.Error, bool) {
 	if errors.Is(err, ErrInvalidResult) {
 		return nil, false

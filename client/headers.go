@@ -41,8 +41,8 @@ type headerWalk struct {
 	names map[string]bool // in lower case
 }
 
-// schema visits one schema. reachable reports whether path leads to it through
-// properties alone.
+// schema visits one schema. reachable reports whether path leads to it only
+// through properties.
 func (w *headerWalk) schema(node map[string]any, path []string, reachable bool) error {
 	if name, ok := node[headerKeyword]; ok {
 		if err := w.annotated(node, name, path, reachable); err != nil {

@@ -22,7 +22,7 @@ import (
 // a failed attempt.
 const settled = 15 * time.Second
 
-// stateChange is a change that Options.OnState has not heard of yet.
+// stateChange is a change that was not yet passed to Options.OnState.
 type stateChange struct {
 	state State
 	err   error
@@ -244,8 +244,7 @@ func (l *lifecycle) tellStates() {
 }
 
 // install makes conn the connection of the client. again says that it replaces
-// one that was lost, which is counted before anybody learns that the client is
-// ready.
+// one that was lost, which is counted before the client is reported as ready.
 func (l *lifecycle) install(conn *connection, again bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

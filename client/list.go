@@ -22,7 +22,7 @@ type page[T any] struct {
 	fresh  time.Duration
 }
 
-// brokenError is the error of a list with entries that are none.
+// brokenError is the error of a list with invalid entries.
 type brokenError struct{ entries []error }
 
 func (e *brokenError) Error() string {
@@ -92,7 +92,7 @@ type walk struct {
 	seen   map[uint64]bool // hashes of the cursors, which may be long
 }
 
-// follow takes the cursor of a page, and reports whether there is another page. A
+// follow takes the cursor of a page, and reports whether there are more pages. A
 // list that does not end is an error.
 func (w *walk) follow(next *string) (more bool, err error) {
 	if next == nil {

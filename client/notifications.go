@@ -91,7 +91,7 @@ func (b *backlog) shift() (d delivery, ok bool) {
 		return d, false
 	}
 	d = b.queue[0]
-	b.queue[0] = delivery{} // what was told is not kept
+	b.queue[0] = delivery{} // a delivered notification is not kept
 	b.queue = b.queue[1:]
 	b.size -= d.size()
 	return d, true
@@ -109,7 +109,8 @@ func (n *notifications) push(what Notification, fn func(Notification)) {
 	n.lose(dropped)
 }
 
-// lose notes that so many were dropped, since what takes them is too slow. n.mu is not held.
+// lose counts n dropped notifications, because their consumer is too slow. n.mu
+// is not held.
 func (n *notifications) lose(dropped int64) {
 	if dropped == 0 {
 		return
@@ -257,8 +258,8 @@ func logData(e *zerolog.Event, data json.RawMessage) *zerolog.Event {
 }
 
 // zerologLevel maps the eight levels of the protocol to those of zerolog.
-// Everything above a warning becomes an error: a server's severities are no
-// reason to end this program, as a line of level fatal would.
+// Everything above a warning becomes an error: a server's severities must not
+// end this program, as a line of level fatal would.
 func zerologLevel(level protocol.Level) zerolog.Level {
 	switch level {
 	case protocol.LevelDebug:

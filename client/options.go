@@ -19,7 +19,8 @@ import (
 type Options struct {
 	// Info names the client to servers. Without a name it is "talaria".
 	Info Info
-	// Revisions are what the client speaks; nil means all. One alone pins it.
+	// Revisions are the revisions that the client speaks; nil means all. A single
+	// one pins it.
 	Revisions []protocol.Revision
 
 	// Timeout is how long a request waits for its answer or for the next
@@ -67,9 +68,9 @@ type Options struct {
 	// OnRequest answers the requests of the server, of every method but ping, in
 	// place of the fields above: with a value that encodes as the result, or
 	// with an error, which goes out as it is if it is a *protocol.Error. params
-	// are as they came, and nothing of the answer is filled in or checked. What
-	// is declared is Capabilities alone, as they stand and in every revision. It
-	// is called by several goroutines at once.
+	// are as they came, and nothing of the answer is filled in or checked. Only
+	// Capabilities are declared, unchanged, in every revision. It is called by
+	// several goroutines at once.
 	OnRequest func(ctx context.Context, method string, params json.RawMessage) (result any, err error)
 	// AroundServerRequest is called around the answer to each request of the server,
 	// in every revision, whatever answers it: next does, and returns the error that
@@ -82,34 +83,35 @@ type Options struct {
 	// *InputRequiredError.
 	MaxRounds int
 
-	// OnNotification hears every notification of the server but progress, which
-	// belongs to a call, one after the other in their order. One that is slow
-	// delays the others, and past 1024 that wait the oldest are dropped.
+	// OnNotification receives every notification of the server but progress, which
+	// belongs to a call, one after the other in their order. One that is slow delays
+	// the others, and past 1024 that wait the oldest are dropped.
 	OnNotification func(Notification)
-	// OnLog hears the log messages of the server, as OnNotification does. Without
-	// it they go to Logger.
+	// OnLog receives the log messages of the server, as OnNotification does.
+	// Without it they go to Logger.
 	OnLog func(LogEntry)
 	// LogLevel is the least severe level that the server shall log; zero leaves
 	// that to the server, which in modern revisions means nothing.
 	LogLevel protocol.Level
-	// Listen is what to be told of from the start; nil means nothing in modern
-	// revisions. Legacy servers tell of changed lists anyway.
+	// Listen has the subscription from the start; nil means none in modern
+	// revisions. Legacy servers announce changed lists without a subscription.
 	Listen *Filter
 	// OnResumed is called when a subscription is open again after it was
 	// interrupted. Changes in between were not notified: read again what matters.
 	// What the client has cached of the server is dropped before. It may be called
 	// by several goroutines at once.
 	OnResumed func(s *Subscription)
-	// Trace hears every message, or batch, that comes or goes, as JSON text that
-	// is valid during the call only: one of the server before anything else is
-	// done with it, one to the server before it is sent. It is called by several
-	// goroutines at once.
+	// Trace receives every message, or batch, that comes or goes, as JSON text
+	// that is valid during the call only: one of the server before anything else
+	// is done with it, one to the server before it is sent. It is called by
+	// several goroutines at once.
 	Trace func(fromServer bool, message []byte)
-	// Around is called around each call of the API that asks the server something,
-	// on the goroutine of its caller: next makes the call, with all that it takes:
+	// Around is called around each call of the API that asks the server something, on
+	// the goroutine of its caller: next makes the call, with all that it takes:
 	// rounds, attempts, looks at its task. The error that Around returns is the
-	// call's; where it returns none, that of next counts. What a list reads is a call
-	// for each page; a subscription, and what the client does by itself, is none.
+	// call's; if it returns nil, that of next counts. A list is one call for each
+	// page. A subscription, and requests that the client sends on its own, are not
+	// calls.
 	Around func(ctx context.Context, call *CallInfo, next func(context.Context) error) error
 	// Inject adds members to the _meta of every request and notification that goes
 	// to the server, those of the handshake and of lists included, by calling set,
@@ -143,10 +145,9 @@ type Options struct {
 	Cache *Cache
 	// NoCache keeps no results.
 	NoCache bool
-	// CacheKey names the authorization of this client, such as the user. Two
-	// clients with the same one share private results in a common Cache; ""
-	// shares none. Who changes the authorization of a client while it lives
-	// calls Cache.Clear.
+	// CacheKey names the authorization of this client, such as the user. Two clients
+	// with the same one share private results in a common Cache; "" shares none.
+	// Call Cache.Clear after a change of a client's authorization.
 	CacheKey string
 	// Tasks says what to do with calls that become tasks.
 	Tasks TaskMode
@@ -161,8 +162,8 @@ type Options struct {
 	// time is pinged; 0 means never. One that does not answer within HealthTimeout,
 	// 0 meaning 5 seconds, is lost.
 	HealthCheck, HealthTimeout time.Duration
-	// OnState hears every change of state, one after the other. err says why
-	// the client is disconnected.
+	// OnState receives every change of state, one after the other. err says why the
+	// client is disconnected.
 	OnState func(state State, err error)
 	// CloseTimeout is how long Close waits for the transport's orderly end; 0
 	// means 10 seconds.

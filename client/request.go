@@ -72,7 +72,7 @@ func (r *request) do(ctx context.Context) (result json.RawMessage, err error) {
 	return result, nil
 }
 
-// insist is do within Options.Around.
+// insistently calls do within Options.Around.
 func (r *request) insist(ctx context.Context) (json.RawMessage, error) {
 	began := time.Now()
 	for n := 1; ; n++ {
@@ -123,7 +123,7 @@ func (r *request) resend(ctx context.Context, err error, n int, began time.Time)
 	var fault *protocol.Error
 	switch {
 	case errors.As(err, &fault) && fault.Code == protocol.CodeHeaderMismatch && r.method == protocol.MethodToolsCall:
-		// It was refused before it ran. The tool's schema is another by now.
+		// It was rejected before it ran. The tool's schema has changed.
 		if r.refreshed {
 			return false
 		}
@@ -196,7 +196,7 @@ type expiredError struct {
 	err  error
 }
 
-// Error is that of the cause: the type is for resending alone.
+// Error is that of the cause: the type is only for resending.
 func (e *expiredError) Error() string { return e.err.Error() }
 
 // Unwrap returns the cause.
@@ -219,7 +219,7 @@ func (r *request) attempt(ctx context.Context) (json.RawMessage, error) {
 		}
 	}
 	cached := r.cache && !r.client.opts.NoCache && conn.revision().Has(protocol.FeatureCacheHints) && r.options.header == nil && r.options.meta == nil &&
-		r.options.answers == nil && r.options.state == "" // what comes of a round is kept for nobody
+		r.options.answers == nil && r.options.state == "" // otherwise the result of a round is not cached
 	if cached && !r.options.noCache {
 		if result, ok := r.client.opts.Cache.get(r.client.server, r.client.owner, r.method, string(r.members)); ok {
 			return result, nil
@@ -445,8 +445,7 @@ func stopped(ctx context.Context) error {
 	return &Error{kind: ErrCancelled, Err: cause}
 }
 
-// cancelReason returns the reason that the server is told for giving a request
-// up.
+// cancelReason returns the reason that a cancellation sends to the server.
 func cancelReason(err error) string {
 	var own *Error
 	if !errors.As(err, &own) || own.kind == nil {

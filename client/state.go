@@ -68,7 +68,7 @@ type Stats struct {
 	Pending         int   // in progress
 	Unmatched       int64 // answers to no request that is in progress
 	InvalidMessages int64 // what is not a message of the protocol
-	Dropped         int64 // notifications that nobody took in time
+	Dropped         int64 // notifications that were not taken in time
 	Reconnects      int64
 	Sent            int64 // messages, a batch being one, whether or not they arrived
 	Received        int64 // messages, a batch being one, valid or not

@@ -18,9 +18,9 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// Subscription is a request to be told of changes. It lives until Close, until
-// the server ends it, or until the client is closed; it survives the loss of a
-// connection. Its methods are safe for concurrent use.
+// Subscription is a request for notifications of changes. It lives until
+// Close, until the server ends it, or until the client is closed; it survives
+// the loss of a connection. Its methods are safe for concurrent use.
 //
 // With a modern server it is a request subscriptions/listen that stays open,
 // and run is its goroutine. With a legacy server it is a list of subscribed
@@ -42,8 +42,8 @@ type Subscription struct {
 	err      error
 }
 
-// lasting is a context that ends as one does, and has the values of another, too: of
-// who began what goes on in it.
+// lasting is a context that ends with one context and has the values of another: of
+// the call that began the work in it.
 type lasting struct {
 	context.Context
 	values context.Context

@@ -396,7 +396,7 @@ func watchTask(ctx context.Context, c *Client, task *Task) *taskWatch {
 			}
 			w.listening.Store(false)
 		}
-		_ = s.Close() // what it could say is about a subscription that nobody needs any more
+		_ = s.Close() // its error is about a subscription that is no longer used
 	}) {
 		close(w.over)
 	}
@@ -409,8 +409,8 @@ func (w *taskWatch) end() {
 	<-w.over
 }
 
-// hear receives a notification about the task. A newer one replaces one that
-// has not been taken.
+// Receives a notification about the task. A newer one replaces one that has
+// not been taken.
 func (w *taskWatch) hear(n Notification) {
 	if n.Method != protocol.MethodTaskStatus {
 		return

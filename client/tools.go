@@ -145,7 +145,7 @@ func (t *toolIndex) schema(info *toolInfo, text []byte, kept **raw.Schema) (*raw
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.byName[info.tool.Name] != info || *kept != nil {
-		return compiled, nil // there is another by now, or it was compiled twice
+		return compiled, nil // it was replaced, or it was compiled twice
 	}
 	if t.compiled+len(text) > maxCompiled {
 		for _, other := range t.byName {
@@ -245,7 +245,7 @@ func (t *toolIndex) need(ctx context.Context, name string) (*toolInfo, error) {
 	}
 	defer t.load.give()
 	if tool := t.fresh(name); tool != nil {
-		return tool, nil // somebody else listed them in the meantime
+		return tool, nil // another goroutine listed them in the meantime
 	}
 	if err := t.readAll(ctx); err != nil {
 		return nil, fmt.Errorf("the tools could not be listed: %w", err)

@@ -47,8 +47,9 @@ type CommandTransport struct {
 	// separator; Args are its arguments.
 	Name string
 	Args []string
-	// Env are variables, each "NAME=value", beside and over those that every
-	// server gets of this process's environment, on Windows their likes:
+	// Env are variables, each "NAME=value", in addition to, and in place of, those
+	// that every server gets of this process's environment, on Windows the
+	// corresponding ones:
 	//
 	//   - HOME, LOGNAME, PATH, SHELL, TERM, USER, TMPDIR and XDG_*;
 	//   - HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY, in lower case too;
@@ -137,13 +138,13 @@ func Dial(network, address string, opts *transport.SocketOptions) Transport {
 }
 
 // Conn returns the transport over connections of your own making. dial is
-// called for each connection, again to reconnect; its ctx bounds the dialling
-// alone. The client closes what it returns. A connection with a method
+// called for each connection, again to reconnect; its ctx bounds only the
+// dialing. The client closes what it returns. A connection with a method
 // Shutdown(context.Context) error is closed by that. Without dial, connecting
 // fails.
 func Conn(dial func(ctx context.Context) (transport.Conn, error)) Transport {
-	// What is remembered of a server goes by the name of its transport, so that
-	// two must not have the same.
+	// The client remembers a server under the name of its transport, so two servers
+	// must not have the same.
 	name := "connection " + rand.Text()[:8]
 	if dial == nil {
 		return carrier{name, broken{errors.New("client.Conn needs a function that dials")}}
@@ -260,8 +261,8 @@ func publicName(address string) string {
 // Dial, Stream and Conn make one. The interface is sealed, because it is bound
 // to grow; a transport of your own is a transport.Conn, which Conn takes.
 //
-// String names the server: its URL or its command line. What a client learns of
-// a server is remembered under that name.
+// String names the server: its URL or its command line. A client remembers
+// facts about a server under that name.
 type Transport interface {
 	fmt.Stringer
 	transport() link.Transport

@@ -16,10 +16,10 @@ import "time"
 //	                another replica
 //	store.failed    Options.Store did not do what it was asked, for sessions, tasks,
 //	                post or changes. Beyond 64 in a second, or while 64 others wait
-//	                to be told, it is told of none: the log has more
+//	                to be reported, the rest is dropped: the log has more
 //	draining        Server.Drain, or Shutdown, was called
 //	refused         a message, a batch or an HTTP request was refused before an
-//	                observer's Begin could hear of it. What auth.Resource refuses,
+//	                observer's Begin. What auth.Resource refuses,
 //	                auth.Options.Refused tells
 //
 // Why of refused is one of these, or one of Outcome's words for codes:
@@ -36,8 +36,8 @@ import "time"
 //	no_session     initialize comes first
 //	initialized    it has come before
 //	era            a modern message on a legacy transport, or the other way round
-//	duplicate_id   a request with that id is under way
-//	last_event     there is no going on from that Last-Event-ID
+//	duplicate_id   a request with that id is in progress
+//	last_event     a stream cannot resume from that Last-Event-ID
 //	draining       a stream, while the server drains
 //	down           the server or the connection ends
 //

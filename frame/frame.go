@@ -21,8 +21,8 @@
 // while progress and logs are sent, which keeps their order; no code of a handler
 // runs with it. The values of a session, or of a request that has none, have a lock
 // of their own, which is held while the functions run that Frame.AssignNew,
-// Key.GetOrSet and Key.Update are given; where replicas share a value it is another
-// one, and is held while the store works, too. Nothing here starts a goroutine.
+// Key.GetOrSet and Key.Update are given; a value that replicas share has a separate
+// lock, which is also held while the store works. Nothing here starts a goroutine.
 //
 // Specification: basic/patterns/progress, basic/patterns/mrtr and the pages
 // below client/ of 2026-07-28, basic/utilities/progress and
@@ -80,7 +80,7 @@ type Frame struct {
 type state struct {
 	first Frame // which newFrame returned
 
-	request   *Request // never nil; it may be shared with who has read it
+	request   *Request // never nil; the reader of the message may share it
 	revision  protocol.Revision
 	transport upcall.Transport
 	peer      upcall.Peer
@@ -223,7 +223,7 @@ func (f *Frame) endOf() *func(err error) {
 }
 
 // keyed returns the key by which the request has what f names key: that of a nested
-// call is another one than those of the handlers around it.
+// call differs from those of the handlers around it.
 func (f *Frame) keyed(key string) string {
 	n := f.nested()
 	if n == nil || key == "" {
@@ -269,8 +269,8 @@ func (f *Frame) ClientCapabilities() *protocol.ClientCapabilities {
 	return f.modernClient().capabilities
 }
 
-// modernClient decodes the client's metadata, once and only if asked for. What
-// does not fit its type counts as absent.
+// modernClient decodes the client's metadata, once and only if asked for. A
+// value of another type counts as absent.
 func (f *Frame) modernClient() *client {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -320,9 +320,8 @@ func (f *Frame) Query(name string) string {
 // HTTPRequest returns the HTTP request, or nil on other transports. Its body is
 // read already. For a WebSocket it is the one that opened the connection, whose
 // headers, URL and context stand for all that comes over it. For HTTP+SSE it is
-// the POST that brought the message. If that came to another replica, its
-// credentials, and the values of its context except for who it comes from,
-// stayed there.
+// the POST that brought the message. If another replica received it, its
+// credentials and the values of its context, except the identity, stayed there.
 func (f *Frame) HTTPRequest() *http.Request { return f.transport.HTTP }
 
 // String names the request without showing any of its content.
@@ -371,8 +370,8 @@ func (f *Frame) Labels() (method, target string) {
 }
 
 // CloseStream ends the connection that waits for the answer, if the client can
-// come back for it: a long call then holds no connection. What is sent later,
-// and the answer, wait for the client, which comes back after a while.
+// come back for it: a long call then holds no connection. Later messages and
+// the response wait for the client, which reconnects after a while.
 //
 // It returns false, and does nothing, where that is not possible: it takes a
 // client of revision 2025-11-25, over HTTP, that accepts streams, and a server
@@ -383,17 +382,14 @@ func (f *Frame) CloseStream() bool {
 	return ok && peer.CloseStream()
 }
 
-// Progress tells the client how far the request has come: done of total, both
-// in any unit; a total of 0 means that it is unknown. It does nothing if the
-// client did not ask to be told.
+// Progress sends the progress of the request: done of total, both in any unit; a total of 0 means that
+// it is unknown. It does nothing if the client did not ask for progress.
 //
-// done must grow from call to call, as the specification demands; one that
-// does not is an error and is not sent. Where calls within calls (mcp.Server.Call) have
-// told progress, too, such a number goes out as the last one plus 1, without total. Of a request that has become a task, the
-// message is told as that of the task's state, the numbers in the _meta of the
-// state. The error of a client that is gone is returned too, and usually ignored:
-// the Frame ends then.
-// (basic/patterns/progress of 2026-07-28.)
+// done must grow from call to call, as the specification demands; one that does not is an error and is
+// not sent. If nested calls (mcp.Server.Call) have sent progress, too, such a number is sent as the
+// last one plus 1, without total. For a task, the message becomes that of the task's state, and the
+// numbers are in the _meta of the state. The error of a disconnected client is returned too, and
+// usually ignored: the Frame ends then. (basic/patterns/progress of 2026-07-28.)
 func (f *Frame) Progress(done, total float64, message ...string) error {
 	token := f.request.Params.Meta.ProgressToken
 	quiet := token == nil || f.peer == nil
@@ -622,8 +618,8 @@ func (f *Frame) Detach() error {
 	if task == nil || err != nil {
 		return err
 	}
-	// What is told from now on goes to the task; what is being sent, under the
-	// same lock, still precedes the answer.
+	// Messages from now on go to the task; one that is being sent, under the same
+	// lock, still precedes the response.
 	f.mu.Lock()
 	f.asking, f.note, f.run = task.Asker, task.Note, task.Run
 	last := f.last
@@ -703,8 +699,8 @@ func (f *Frame) assigns() *assigns.Assigns {
 }
 
 // change keeps what fn makes of the value at key. If the replicas of the server
-// share it, it is kept for all of them when change returns. What is in the way of
-// that is told by Internal's Unkept, and value is what would have been kept.
+// share it, it is kept for all of them when change returns. If that fails,
+// Internal's Unkept has the reason, and value is the new value.
 func (f *Frame) change(key any, fn func(old any, ok bool) any) (value any) {
 	values := f.assigns()
 	f.mu.Lock()
@@ -756,9 +752,9 @@ func (f *Frame) HasScope(scopes ...string) bool {
 // clients get a token with those scopes and come again, unless the answer is a
 // stream already, and everywhere it is a JSON-RPC error. Call it before anything
 // is done, and with all scopes at once. It is for needs that depend on
-// arguments; the option Scopes of a component is simpler. What is not a scope,
-// as one with a space from an argument in it, is never granted, and is not named
-// to the client, which would ask its user for it.
+// arguments; the option Scopes of a component is simpler. An invalid scope, such
+// as one with a space from an argument, is never granted, and is not named to
+// the client, which would ask its user for it.
 func (f *Frame) NeedScopes(scopes ...string) error {
 	if len(scopes) == 0 {
 		return nil
@@ -783,10 +779,10 @@ func (f *Frame) NeedScopes(scopes ...string) error {
 	return fault
 }
 
-// need notes what the request needs and returns all of it, which is what the
-// challenge has to name: a client that asked for the last part alone would lose
-// the others with its new token. The slice is shared and must not be changed.
-// What is not a scope is not noted.
+// need notes the scopes that the request needs and returns all of them, which
+// the challenge has to name: a client that requested only the last ones would
+// lose the others with its new token. The slice is shared and must not be
+// changed. Invalid scopes are not noted.
 func (f *Frame) need(scopes []string) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

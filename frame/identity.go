@@ -37,7 +37,7 @@ func (id *Identity) HasScope(scopes ...string) bool {
 // Principal returns the name that what a server keeps is bound to. It is made
 // of issuer and subject, so that one issuer cannot name the subjects of
 // another; a token without subject stands for its client. It is "" for nil, and
-// for an Identity that names nobody.
+// for an Identity without issuer, subject and client.
 func (id *Identity) Principal() string {
 	switch {
 	case id == nil || id.Subject == "" && id.ClientID == "":

@@ -52,7 +52,7 @@ func (internals) Nested(ctx context.Context, f *Frame, params protocol.Params) (
 // Meta returns the _meta that the client has sent.
 func (internals) Meta(f *Frame) protocol.Meta { return f.request.Params.Meta }
 
-// Server returns who serves the request; nil if nobody is known.
+// Server returns the server of the request; nil if it is unknown.
 func (internals) Server(f *Frame) upcall.Server { return f.server }
 
 // Sending notes that an answer of size bytes is sent, if clients may not take it.

@@ -41,7 +41,7 @@ func (k Key[T]) Get(f *Frame) (value T, ok bool) {
 		return value, true
 	}
 	kept, ok := f.assigns().Get(k.place)
-	value, _ = kept.(T) // fails for the nil of an interface type alone
+	value, _ = kept.(T) // fails only for the nil of an interface type
 	return value, ok
 }
 

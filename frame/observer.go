@@ -2,24 +2,25 @@ package frame
 
 import "context"
 
-// Observer hears of every message that a server serves: of requests and
+// Observer is notified of every message that a server serves: of requests and
 // notifications, each one of a batch, and of each run of a task, over every
-// transport. It is outside of all middleware. mcp.Server.Observe adds one. Any func
-// may be nil; all must return soon, and are called by many goroutines at once.
+// transport. It is outside of all middleware. mcp.Server.Observe adds one. Any
+// function may be nil; all must return soon, and are called by many goroutines at
+// once.
 type Observer struct {
-	// Begin is called before anything of the message runs, on the goroutine that
-	// serves it. The context that it returns is the handler's and has to come from
-	// f; f itself is one. An error refuses the message, and so does a panic: nothing
-	// of it runs, the client gets protocol.CodeInternal without the text, and the observers
-	// that began before are told the end.
+	// Begin is called before anything of the message runs, on the goroutine that serves it.
+	// The context that it returns is the handler's and has to come from f; f itself is one.
+	// An error refuses the message, and so does a panic: nothing of it runs, the client
+	// gets protocol.CodeInternal without the text, and the observers that began before are
+	// notified of the end.
 	Begin func(f *Frame) (context.Context, error)
 	// End is called once for each Begin that returned no error, in reverse order,
 	// when the answer has been made and before it is sent. f has the context of the
-	// last Begin. Whether the answer arrives nobody knows. A panic is logged, and
+	// last Begin. Whether the response arrives is unknown. A panic is logged, and
 	// changes nothing.
 	End func(f *Frame, o Outcome)
-	// Event is called for what belongs to no one message, on a goroutine of its
-	// own, which the code that tells of it waits for. For store.failed nobody but
-	// Shutdown waits; the next comes when it has returned.
+	// Event is called for what belongs to no one message, on a separate
+	// goroutine, which the code that reports it waits for. For store.failed only
+	// Shutdown waits; the next one comes when it has returned.
 	Event func(e Event)
 }

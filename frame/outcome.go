@@ -7,14 +7,14 @@ import (
 )
 
 // Outcome is how a message ended, as its handler did. Only after that is kept, in
-// mcp.Options.Store, what the call has changed of its session: where that fails, the
-// client gets protocol.CodeInternal although all was well here. The Event store.failed tells.
+// mcp.Options.Store, what the call has changed of its session: if that fails, the client gets
+// protocol.CodeInternal although the handler succeeded. The Event store.failed reports it.
 type Outcome struct {
 	// Took is the time from before the first Begin until the answer was made. That
 	// of subscriptions/listen is the time that opening took.
 	Took time.Duration
-	// Status is "" if all is well, else one of these words, and never another, so
-	// that it fits a label:
+	// Status is "" for success, otherwise one of these words, so that it can be a
+	// label:
 	//
 	//	tool_error      a tool said that it failed
 	//	arguments       the arguments did not fit their schema
@@ -23,7 +23,7 @@ type Outcome struct {
 	//	down            the server shut down before it had ended
 	//	panic           the handler panicked, or ended its goroutine
 	//	input_required  the client is to answer questions, and to come again
-	//	task            the call has become a task, and goes on
+	//	task            the call has become a task, and continues
 	//
 	// or the word for Code: parse_error, invalid_request, method_not_found,
 	// invalid_params, internal, resource_not_found, header_mismatch,
@@ -40,8 +40,8 @@ type Outcome struct {
 }
 
 // Failed reports whether Status is an error of the server, of a handler or of
-// the request: it is false if all is well, if the client left, and for what
-// continues.
+// the request: it is false for success, if the client disconnected, and for
+// calls that continue.
 func (o Outcome) Failed() bool {
 	switch o.Status {
 	case "", "cancelled", "input_required", "task":

@@ -34,7 +34,7 @@ const (
 
 // authorize shows the user what a client wants (OAuth 2.1, section 4.1.1).
 // Faults of the client and of where it wants its user sent back to are shown to
-// the user; all others are told to the client, by way of the user's browser.
+// the user; all others are sent to the client, through the user's browser.
 func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	c, err := s.client(r.Context(), q.Get("client_id"))
@@ -47,7 +47,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 		req.redirect = c.RedirectURIs[0]
 	}
 	if !c.allows(req.redirect) {
-		// Nobody is sent to where the client has not said that it is.
+		// The user is sent only to addresses of the client.
 		http.Error(w, "the redirect_uri is not one of the client's", http.StatusBadRequest)
 		return
 	}
@@ -148,7 +148,7 @@ func (s *Server) show(w http.ResponseWriter, id string, req request) {
 	_ = page.Execute(w, struct {
 		ID, Client, Resource, Host string
 		Scopes                     []Scope
-	}{id, name, req.resource, host, scopes}) // fails only if nobody reads it
+	}{id, name, req.resource, host, scopes}) // fails only if the browser does not read it
 }
 
 // consent takes the user's answer. A question has one answer, whatever it is.

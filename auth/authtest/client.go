@@ -31,8 +31,8 @@ type client struct {
 // maxDocument limits what describes a client, in bytes.
 const maxDocument = 64 << 10
 
-// publicClient reaches public addresses alone: who asks for a document must not
-// make this server look around in a network.
+// publicClient reaches only public addresses: a request for a document must not
+// make this server probe a private network.
 func publicClient() *http.Client {
 	dialer := &net.Dialer{Timeout: 5 * time.Second, Control: ssrf.New().Safe}
 	return &http.Client{

@@ -1,7 +1,7 @@
 // Package authtest is an authorization server for development and tests: it
 // lets the whole flow of MCP authorization be seen, or tested, on one machine.
-// It asks nobody for a password, keeps everything in memory, and answers
-// requests from this machine alone. It must never guard anything.
+// It never asks for a password, keeps everything in memory, and answers only
+// requests from this machine. It must never guard anything.
 //
 // It has the authorization code flow with PKCE (S256), refresh tokens that
 // rotate, revocation, dynamic registration (RFC 7591), Client ID Metadata
@@ -56,8 +56,8 @@ type Options struct {
 	Scopes []Scope
 	// Lifetime is how long an access token is valid; 0 means five minutes.
 	Lifetime time.Duration
-	// Client fetches Client ID Metadata Documents; nil means one that reaches
-	// public addresses alone.
+	// Client fetches Client ID Metadata Documents; nil means one that reaches only
+	// public addresses.
 	Client *http.Client
 }
 
@@ -91,9 +91,9 @@ const (
 	grantClaim = "grant"
 )
 
-// New returns a Server with a key that nobody has seen, for a program that
-// serves it at Options.Issuer. The options are copied. Options that make no
-// sense are an error.
+// New returns a Server with a new key, for a program that serves it at
+// Options.Issuer. The options are copied. Options that make no sense are an
+// error.
 func New(opts *Options) (*Server, error) {
 	if opts == nil {
 		opts = &Options{}
@@ -154,7 +154,7 @@ func Start(opts *Options) (*Server, error) {
 	started.Issuer = "http://" + l.Addr().String() + "/auth"
 	s, err := New(&started)
 	if err != nil {
-		_ = l.Close() // nobody has connected
+		_ = l.Close() // there are no connections
 		return nil, err
 	}
 	web := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
@@ -290,7 +290,7 @@ func (s *Server) names() (names []string) {
 	return names
 }
 
-// register serves dynamic registration (RFC 7591). Anybody may register:
+// register serves dynamic registration (RFC 7591). Any client may register:
 // clients are public, and nothing follows from it before a user has agreed.
 // Registrations beyond the bound of the store make it forget the oldest.
 func (s *Server) register(w http.ResponseWriter, r *http.Request) {
@@ -462,8 +462,8 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// grantOf returns the grant of a refresh token or an access token, "" if it is
-// none of this server's. An access token that has ended still has its grant.
+// grantOf returns the grant of a refresh token or an access token, "" if this
+// server did not issue it. An access token that has ended still has its grant.
 func (s *Server) grantOf(token string) string {
 	if g, ok := s.store.refreshed(token); ok {
 		return g.id

@@ -63,12 +63,12 @@ func (k *kept[T]) get(key string) (T, bool) {
 	return value, ok
 }
 
-// newSecret returns something that nobody can guess.
+// newSecret returns an unguessable text.
 func newSecret() string { return rand.Text() + rand.Text() }
 
-// take returns the grant of a code or a refresh token, which is of no use any
-// more then. Who comes with one a second time has stolen it, or was stolen from:
-// all that came of the grant is revoked.
+// take returns the grant of a code or a refresh token, which cannot be used
+// again. A second use means that it was stolen: everything that came of the
+// grant is revoked.
 func (s *store) take(from *kept[grant], key string) (grant, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,8 +96,8 @@ func (s *store) putGrant(into *kept[grant], g grant) (secret string) {
 }
 
 // firstUse reports whether a proof comes for the first time, and notes that it
-// came. An id may be forgotten when there are more than maxKept; proofAge alone
-// keeps such a proof from being used again.
+// came. An id may be forgotten when there are more than maxKept; only proofAge
+// then prevents a second use.
 func (s *store) firstUse(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,7 +16,7 @@ type challenge struct {
 	bearer    bool  // the server takes Bearer tokens
 	dpop      bool  // the server takes DPoP tokens
 	foreign   bool  // there are challenges, but none of these
-	err       error // the scope parameter is none
+	err       error // the scope parameter is invalid
 }
 
 // readChallenge reads the challenges for bearer and DPoP tokens. Challenges for

@@ -28,14 +28,13 @@ type Client struct {
 	registrar *registrar
 	endpoints *endpoints
 
-	// flow is held by whoever changes the token: one refresh, one visit of the
+	// flow is held during each change of the token: one refresh, one visit of the
 	// user at a time. It has room for one value; see lock.
 	flow   chan struct{}
 	loaded bool // under flow: the store has been asked
 
 	mu sync.Mutex
-	// token is the newest one, nil before the first. What it points to does not
-	// change.
+	// token is the newest one, nil before the first. Its value does not change.
 	token   *record // the newest; what it points to is never changed
 	flights uint64  // flows that have ended
 	failure error   // of the newest flow
@@ -309,8 +308,7 @@ type attempt struct {
 	nonceRetried      bool
 }
 
-// run sends the request until it is no longer refused for its token, or
-// answer gives up.
+// run sends the request until its token is accepted, or answer gives up.
 func (a *attempt) run() (*http.Response, error) {
 	for {
 		a.since = a.client.flown()

@@ -133,10 +133,9 @@ func (g *AuthorizationCode) visit(ctx context.Context, r *grantRequest) (_ *toke
 	})
 }
 
-// readAnswer returns the code in an authorization response, after checking that
-// the response belongs to this visit and comes from this issuer (RFC 9207,
-// section 2.4). If it does not, not even its error is used, since anybody may
-// have sent it.
+// readAnswer returns the code in an authorization response, after checking that the response belongs
+// to this visit and comes from this issuer (RFC 9207, section 2.4). If it does not, not even its error
+// is used, since anyone may have sent it.
 //
 // https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization#authorization-response-validation
 func readAnswer(redirected, redirectURI, state string, server *serverMetadata) (string, error) {

@@ -30,13 +30,12 @@
 //
 // # How a request is authorized
 //
-// A request is sent with the token that the client has, or without one.
-// If the server answers 401 or 403 with a challenge for bearer or DPoP tokens,
-// the client reads the challenge, gets a token and sends the request again; an
-// attempt (client.go) counts how often. What a challenge leads to is a flow
-// (flow.go): refreshing the token, or discovery, registration and a new grant.
-// A flow is run by one request at a time; requests that were refused at the
-// same time wait for it and share its outcome, so that the user is asked once.
+// A request is sent with the token that the client has, or without one. If the server answers 401 or
+// 403 with a challenge for bearer or DPoP tokens, the client reads the challenge, gets a token and
+// sends the request again; an attempt (client.go) counts how often. A challenge starts a flow
+// (flow.go): refreshing the token, or discovery, registration and a new grant. A flow is run by one
+// request at a time; requests that were refused at the same time wait for it and share its outcome, so
+// that the user is asked once.
 //
 // # Parts
 //

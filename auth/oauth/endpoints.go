@@ -120,7 +120,7 @@ func (e *endpoints) revokeOne(ctx context.Context, server *serverMetadata, clien
 	}
 	code, _ := readError(answer)
 	if code == "unsupported_token_type" {
-		return nil // it lives for as long as it was issued for; nobody can change that
+		return nil // it is valid until it expires; that cannot be changed
 	}
 	return failed(Error{Code: without([]string{token, auth.secret}, code), Status: answer.Status, Problem: "the token may still be valid until it expires"})
 }

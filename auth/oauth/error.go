@@ -80,7 +80,7 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // Is reports, for client.ErrUnauthorized, whether trying again is of no use
-// until somebody acts. That is so after the user was asked, whatever happened
+// until a person acts. That is so after the user was asked, whatever happened
 // then, and after each refusal of a server. It is not so after a failure that
 // may pass before the user was asked, such as an authorization server that does
 // not answer.

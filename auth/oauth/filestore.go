@@ -137,7 +137,7 @@ func (f *fileStore) read() (map[string]json.RawMessage, error) {
 		return nil, f.failed("read", err)
 	}
 	defer file.Close()
-	if info, err = file.Stat(); err != nil { // of what is read, whoever has moved it there
+	if info, err = file.Stat(); err != nil { // of the open file, even if it was replaced
 		return nil, f.failed("read", err)
 	}
 	// On Windows a file has no such mode; the directory of the user keeps

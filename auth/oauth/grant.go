@@ -40,7 +40,7 @@ type grantRequest struct {
 	key       *dpopKey      // to bind the token to; nil if it is not bound
 	used      *Registration // the client, once it is known
 
-	asked func(error) // to be called with the outcome; nil if nobody is asked
+	asked func(error) // called with the outcome; nil if the user is not asked
 	shown bool        // the user was asked
 }
 

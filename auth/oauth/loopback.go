@@ -36,7 +36,7 @@ type Loopback struct {
 const callbackPath = "/callback"
 
 // answered is the page that the browser shows in the end. It repeats nothing of
-// the request, which anybody may have made.
+// the request, which anyone may have made.
 const answered = `<!doctype html><meta charset="utf-8"><title>Authorization</title>
 <p>The answer has been received. You can close this page and go back to the application.
 `

@@ -44,8 +44,8 @@ func (*ClientCredentials) obtain(ctx context.Context, r *grantRequest) (*tokenAn
 
 // WorkloadIdentity is the grant of workloads whose platform vouches for them: a
 // JWT of the platform is traded for an access token (RFC 7523, section 2.1).
-// The client is one of Options.Clients; without any, the JWT alone says who
-// asks. A grant that is refused is not tried again, nor is another one.
+// The client is one of Options.Clients; without any, the JWT identifies the
+// client. After a refusal neither this grant nor a different one is tried.
 type WorkloadIdentity struct {
 	// Assertion returns the JWT that the platform has issued for an audience,
 	// which is the issuer identifier of the authorization server. It is called

@@ -69,8 +69,8 @@ func (r *record) restore() error {
 }
 
 // ended returns the record of a token whose grant has ended. It is kept so that
-// its scopes can be asked for again, and so that the MCP server can say that
-// the token is no longer valid.
+// its scopes can be asked for again, and so that the MCP server can report that
+// the token is invalid.
 func (r *record) ended() *record {
 	rest := *r
 	rest.RefreshToken, rest.Expiry = "", time.Now().Add(-time.Second)

@@ -58,7 +58,7 @@ func (j job) run() (*outcome, error) {
 
 // usage is what this process has used, without its children.
 func usage() (u syscall.Rusage) {
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // fails of wrong arguments alone
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // fails only for invalid arguments
 	return u
 }
 

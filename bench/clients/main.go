@@ -39,7 +39,7 @@ type job struct {
 // outcome is what it prints.
 type outcome struct {
 	Calls int
-	CPU   time.Duration // of the client process alone
+	CPU   time.Duration // of the client process
 	Took  time.Duration
 	RSS   int64 // bytes
 }

@@ -52,7 +52,7 @@ type task struct {
 
 func (t task) name() string { return t.transport + "/" + t.kind + "/" + t.tool }
 
-// limit is how long a measurement may take in all before it is broken off.
+// limit is how long a measurement may take as a total before it is stopped.
 func (t task) limit() time.Duration { return t.warm + t.length + 10*time.Second }
 
 // unsupported is the error of a server that does not answer in a kind of revision.

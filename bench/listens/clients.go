@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// clients are connections that count the messages they hear. A message ends
-// with a newline and some framing.
+// clients are connections that count their messages. A message ends with a
+// newline and some framing.
 type clients struct {
 	all   []*client
-	heard chan error // an element for each client that has heard
+	heard chan error // one element per client that received the message
 }
 
 type client struct {
 	conn net.Conn
 
 	mu   sync.Mutex
-	last []byte // what it heard last
+	last []byte // the last message
 }
 
-// patience is how long a round may take.
+// patience is the time limit of a round.
 const patience = time.Minute
 
 // request returns the HTTP request that opens a subscription. All have the same
@@ -136,7 +136,7 @@ func (c *client) read(heard chan<- error) {
 	}
 }
 
-// wait returns when every client has heard one more message.
+// wait returns when every client has received one more message.
 func (c *clients) wait() error { return c.await(len(c.all)) }
 
 func (c *clients) await(n int) error {
@@ -155,7 +155,7 @@ func (c *clients) await(n int) error {
 	return nil
 }
 
-// first returns what the first client heard last.
+// first returns the last message of the first client.
 func (c *clients) first() []byte {
 	one := c.all[0]
 	one.mu.Lock()

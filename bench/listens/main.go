@@ -1,9 +1,9 @@
 // Command listens measures what open subscriptions cost a server: its memory
-// for each subscriptions/listen over HTTP, and its processor time for telling
-// all of them of one change, beside writing the same bytes to as many bare
-// connections. With -sessions each is the stream that a legacy session opens
-// with GET, and the session is a part of its memory. Linux only; it opens -n
-// files and a few, here and in the server.
+// for each subscriptions/listen over HTTP, and its processor time for
+// notifying all of them of one change, compared with writing the same bytes
+// to as many bare connections. With -sessions each is the stream that a
+// legacy session opens with GET, and the session is a part of its memory.
+// Linux only; it opens -n files and a few, here and in the server.
 //
 //	go run ./listens -n 10000 -rounds 20
 package main
@@ -22,7 +22,7 @@ import (
 	"time"
 )
 
-// What one open subscription may cost.
+// The limits for one open subscription.
 const (
 	maxKiB   = 25  // of resident memory
 	maxRatio = 3.0 // processor time to tell it of a change, as a multiple of a write to a bare connection
@@ -131,7 +131,8 @@ func run(kind string, n, rounds int, request func(addr string, i int) (string, e
 	return f, nil
 }
 
-// round makes the server tell all clients, and waits until they have heard.
+// round makes the server notify all clients, and waits until they have received
+// the message.
 func (f *figures) round(s *server, clients *clients) error {
 	before, err := s.stats("stats")
 	if err != nil {

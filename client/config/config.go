@@ -10,8 +10,8 @@
 //		…
 //	}
 //
-// A group.Group takes a whole file. What is wrong with one server is in its Err
-// and costs the others nothing.
+// A group.Group takes a whole file. The errors of one server are in its Err and
+// do not affect the others.
 //
 // The formats are those that desktop programs have made common; there is not a
 // specification. [Read] replaces variables such as ${env:NAME} and ${input:id}

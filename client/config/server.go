@@ -89,8 +89,8 @@ type serverReader struct {
 	faults []error
 }
 
-// fault notes what is wrong with a field, and the reading continues: a person
-// who fixes a file wants to hear of everything at once.
+// fault notes an error of a field, and the reading continues, so that a
+// person who fixes a file sees all errors at once.
 func (r *serverReader) fault(field, format string, args ...any) {
 	r.faults = append(r.faults, &Error{File: r.file, Server: r.server.Name, Field: field, Err: fmt.Errorf(format, args...)})
 }
@@ -104,7 +104,7 @@ var types = map[string]string{
 }
 
 // read reads one server. Variables of a disabled server are not replaced, so that
-// nobody is asked for the password of a server that is not used.
+// the user is not asked for the password of a server that is not used.
 func (r *serverReader) read(raw json.RawMessage) {
 	if err := jsonx.Unmarshal(raw, &r.fields); err != nil || r.fields == nil {
 		r.fault("", "must be an object with a command or a url")

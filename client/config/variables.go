@@ -23,7 +23,7 @@ type variables struct {
 }
 
 // inputAnswer is what the user said to an input. The same one is used for every
-// place that names the input: nobody types a key twice.
+// place that names the input, so a key is typed only once.
 type inputAnswer struct {
 	text string
 	err  error
@@ -52,7 +52,7 @@ func newVariables(f *File, opts *Options) *variables {
 	return v
 }
 
-// What a variable and the name of an environment variable look like.
+// The forms of a variable and of the name of an environment variable.
 var (
 	variable = regexp.MustCompile(`\$\{[^{}]*\}`)
 	envName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -113,8 +113,8 @@ func (v *variables) value(name string) (string, error) {
 	return "", fmt.Errorf("the environment has no %s; set it, or write ${%s:-default}", variable, variable)
 }
 
-// input asks the user, once for each id. A refusal, too, is kept: whoever did
-// not want to say it once is not asked for it by the next server.
+// input asks the user, once for each id. A refusal is kept as well: the next
+// server does not ask for the same input.
 func (v *variables) input(id string) (string, error) {
 	if known, ok := v.answers[id]; ok {
 		return known.text, known.err

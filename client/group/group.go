@@ -52,13 +52,13 @@ type Options struct {
 	// ListTimeout is how long a list waits for one server; 0 means 30 seconds,
 	// less than 0 no limit. The list goes without the server then.
 	ListTimeout time.Duration
-	// OnNotification hears the notifications of all servers, next to the
-	// OnNotification of their own options. The URI of an updated resource has the
-	// server's prefix. Servers of modern revisions tell only what they are asked
-	// for, by Listen or by client.Options.Listen. It may be called for several
-	// servers at once.
+	// OnNotification receives the notifications of all servers, in addition to
+	// the OnNotification of their own options. The URI of an updated resource has
+	// the server's prefix. Servers of modern revisions send only notifications
+	// that were subscribed to, by Listen or by client.Options.Listen. It may be
+	// called for several servers at once.
 	OnNotification func(server string, n client.Notification)
-	// OnStatus hears when a server became ready or ceased to be. It must not
+	// OnStatus is called when a server becomes ready or unavailable. It must not
 	// wait for the Group. It may be called for several servers at once.
 	OnStatus func(Status)
 }
@@ -75,14 +75,13 @@ type Status struct {
 	Instructions string
 }
 
-// Group uses many servers as if they were one. Names of tools and prompts have
-// the name of their server and the separator before them: weather_forecast. URIs
-// of resources and templates have the name and a dot: weather.config://app. What
-// a scheme cannot have of the name is written as a plus sign and the hexadecimal
-// digits of the byte there, so that of git_hub is git+5fhub. A server that cannot be
-// reached is missing from lists, and calls to it fail with client.ErrConnection;
-// the others do not notice. Its connection is opened again until Remove or
-// Close; after client.ErrUnauthorized, such as a refused login, only by Warm. All methods are safe for concurrent use.
+// Group uses many servers as if they were one. Names of tools and prompts have the name of their
+// server and the separator before them: weather_forecast. URIs of resources and templates have the
+// name and a dot: weather.config://app. A byte of the name that a scheme cannot have is written as a
+// plus sign and its hexadecimal digits, so that of git_hub is git+5fhub. A server that cannot be
+// reached is missing from lists, and calls to it fail with client.ErrConnection; the others do not
+// notice. Its connection is opened again until Remove or Close; after client.ErrUnauthorized, such as
+// a refused login, only by Warm. All methods are safe for concurrent use.
 type Group struct {
 	opts   Options
 	ctx    context.Context // ends with Close
@@ -398,9 +397,9 @@ func (g *Group) Complete(ctx context.Context, q client.Completion, options ...cl
 	})
 }
 
-// Listen asks the server of that name to tell of what filter says, as
+// Listen subscribes to the changes of filter at the server of that name, as
 // Client.Listen does. The URIs of filter are the server's own, without its name;
-// those that fn hears have it. The subscription ends with the connection when
+// those that fn receives have it. The subscription ends with the connection when
 // that is replaced.
 func (g *Group) Listen(ctx context.Context, name string, filter client.Filter, fn func(client.Notification)) (*client.Subscription, error) {
 	for _, s := range g.all() {

@@ -53,8 +53,8 @@ const maxLogged = 100
 func (s *server) prefix(of kind) string { return s.prefixes[of] }
 
 // scheme returns name with each byte escaped that the scheme of a URI cannot have:
-// as a plus sign and two hexadecimal digits. What does not begin with a letter gets
-// "x+" before it. Different names have different schemes.
+// as a plus sign and two hexadecimal digits. A name that does not begin with a
+// letter gets "x+" before it. Different names have different schemes.
 func scheme(name string) string {
 	var b strings.Builder
 	for i := range len(name) {
@@ -209,7 +209,7 @@ func (s *server) notification(n client.Notification) client.Notification {
 	var params map[string]json.RawMessage
 	var uri string
 	if n.Method != protocol.MethodResourceUpdated || jsonx.Unmarshal(n.Params, &params) != nil || jsonx.Unmarshal(params["uri"], &uri) != nil {
-		return n // what is no such notification is not for this side to fix
+		return n // an unknown notification is passed on unchanged
 	}
 	var err error
 	if params["uri"], err = json.Marshal(s.prefix(uris) + uri); err != nil {

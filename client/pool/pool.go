@@ -67,7 +67,7 @@ type Options struct {
 	// HealthTimeout, 0 meaning 5 seconds, is replaced.
 	HealthCheck   time.Duration
 	HealthTimeout time.Duration
-	// OnChange hears when a connection became ready, with nil, or ceased to be,
+	// OnChange is called when a connection becomes ready, with nil, or unavailable,
 	// with the reason. It must not wait for the pool.
 	OnChange func(id int, err error)
 }

@@ -23,8 +23,8 @@ import (
 // methods go by what was announced then, whatever becomes of the fields, and may be
 // called by several goroutines at once.
 type Skill struct {
-	// URI is that of the SKILL.md. It tells the skills of one server apart; those of
-	// several are told apart by the host's name for the server besides.
+	// URI is that of the SKILL.md. It identifies a skill of one server; for several
+	// servers the host's name for the server identifies it as well.
 	URI string
 	// Name and Description are those of the head: the name has 1 to 64 characters
 	// a-z, 0-9 and -, the description up to 1,024 without control characters.
@@ -65,11 +65,11 @@ func newSkill(c *client.Client, text json.RawMessage) (*Skill, error) {
 	}, nil
 }
 
-// Fingerprint names the skill's URI and the names and digests of all of its files:
-// it changes when one of them does. With the host's name for the server it is what an
-// approval of the user is kept for; alone it is not, as two servers can announce the
-// same. It is "" for a skill whose files are not announced, which no approval can be
-// kept for.
+// Fingerprint names the skill's URI and the names and digests of all of its files: it
+// changes when one of them does. With the host's name for the server it is what an
+// approval of the user is kept for; without the name it is not enough, as two servers
+// can announce the same. It is "" for a skill whose files are not announced, which no
+// approval can be kept for.
 func (s *Skill) Fingerprint() string {
 	if s.held.files == nil {
 		return ""
@@ -89,11 +89,7 @@ func (s *Skill) Fingerprint() string {
 	return "sha256:" + hex.EncodeToString(hash.Sum(nil))
 }
 
-// Load reads the SKILL.md, and no other file, and returns what is below its head:
-// the instructions for the model. It is compared with what was announced, and its
-// head with Frontmatter, field by field.
-//
-// A skill within this one is another skill: to load it takes an approval of its own.
+// A skill within this one needs a separate approval.
 func (s *Skill) Load(ctx context.Context) (instructions string, err error) {
 	data, err := s.ReadFile(ctx, manifest)
 	if err != nil {
@@ -153,8 +149,8 @@ func (s *Skill) unverified(name, format string, args ...any) error {
 }
 
 // contents returns the bytes in a result of resources/read: those of its one item,
-// which is at uri and is either text or bytes. An answer that leaves a choice is
-// none.
+// which is at uri and is either text or bytes. A response that leaves a choice is
+// an error.
 func contents(raw json.RawMessage, uri string) ([]byte, error) {
 	var result struct {
 		Contents []map[string]json.RawMessage

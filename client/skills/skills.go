@@ -14,7 +14,7 @@ import (
 )
 
 // ErrUnverified is the error of content that is not what the server announced of
-// it: bytes, size or head differ, or the file is none of the skill's. What was read
+// it: bytes, size or head differ, or the file is not part of the skill. The content
 // is not returned. The skill may have changed: Get it again. An approval of the
 // user that was bound to the old one is void then.
 var ErrUnverified = errors.New("skills: not what the server announced")

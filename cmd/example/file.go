@@ -21,8 +21,8 @@ import (
 // maxRecords is how many records a file may have; the tag of document says so.
 const maxRecords = 5000
 
-// lockWait is how long a call waits for others that use its file. They do not
-// take turns: whoever asks at the right moment is next.
+// lockWait is how long a call waits for other users of its file. There is no
+// queue.
 const lockWait = 30 * time.Second
 
 // record is what a file keeps many of.
@@ -36,8 +36,8 @@ type document[T record] struct {
 }
 
 // file keeps a document on disk. It is safe for concurrent use, by other
-// processes too, since clients start as many servers as they like: whoever uses
-// the file has locked it, and a change replaces it as a whole.
+// processes too, since clients start as many servers as they like: each use
+// locks the file, and a change replaces it as a whole.
 type file[T record] struct {
 	path string
 	plan *schema.Plan
@@ -98,7 +98,7 @@ func (f *file[T]) use(ctx context.Context, save bool, fn func(doc *document[T]) 
 	if data, err = json.MarshalIndent(doc, "", "\t"); err == nil {
 		err = f.plan.Check(data)
 	}
-	if err == nil { // under another name at first, so that nobody ever finds half of it
+	if err == nil { // under a temporary name first, so that a reader never finds half of it
 		err = os.WriteFile(f.path+".new", data, 0o600)
 	}
 	if err == nil {

@@ -62,7 +62,7 @@ func router(s *mcp.Server, base string, protected bool) (h http.Handler, hello s
 }
 
 // protect returns what -auth turns on: the protection of the endpoints at base,
-// and an authorization server for development beside them.
+// and an authorization server for development.
 func protect(base string) (*auth.Resource, *authtest.Server, error) {
 	issuer, err := authtest.New(&authtest.Options{
 		Issuer: base + "/auth", Resource: base + "/mcp",
@@ -83,7 +83,7 @@ func protect(base string) (*auth.Resource, *authtest.Server, error) {
 }
 
 // greeting is the page of a server. The request in it is one of revision
-// 2026-07-28: it stands alone, without a session.
+// 2026-07-28: it is stateless, without a session.
 const greeting = `The workbench serves MCP at %[1]s/mcp
 and over WebSocket at %[1]s/ws
 

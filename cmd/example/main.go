@@ -8,14 +8,12 @@
 //	go run ./cmd/example -stdio    serves one client over standard input and output
 //	go run ./cmd/example -h        explains the flags
 //
-// Read it from here: main.go has the flags and the way to the end, workbench.go
-// the server, http.go what is around it. Then come the tools: calculator.go,
-// chart.go with a view (chart.html), notebook.go with resources, a prompt and a question to the user,
-// calendar.go, importing.go with progress and tasks, system.go. What they keep is
-// in file.go.
+// Read it from here: main.go has the flags and the way to the end, workbench.go the server, http.go
+// what is around it. Then come the tools: calculator.go, chart.go with a view (chart.html),
+// notebook.go with resources, a prompt and a question to the user, calendar.go, importing.go with
+// progress and tasks, system.go. Their storage is in file.go.
 //
-// It exits with 0 when it was told to stop, 2 when the command line is wrong
-// and 1 when anything else fails.
+// It exits with 0 after a signal, 2 when the command line is wrong and 1 when anything else fails.
 package main
 
 import (
@@ -158,7 +156,7 @@ func serve(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	end, cancel := context.WithTimeout(lasting, grace)
 	defer cancel()
 	err = s.Shutdown(end)
-	// What was cut off has its answer now, which still is to leave.
+	// Cancelled calls now have their responses, which still have to be sent.
 	last, cancelLast := context.WithTimeout(lasting, time.Second)
 	defer cancelLast()
 	err = errors.Join(err, web.Shutdown(last))

@@ -70,7 +70,7 @@ type notebook struct {
 
 func (n *notebook) components() []mcp.Component {
 	write := mcp.Bundle{}
-	if n.scoped { // without authorization nobody has any scope
+	if n.scoped { // without authorization no client has a scope
 		write = append(write, mcp.Scopes(scopeWrite))
 	}
 	return []mcp.Component{

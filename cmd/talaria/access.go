@@ -119,7 +119,7 @@ func (a *access) authorize(address string, header http.Header) (*http.Client, er
 func (a *access) stored(target string, next http.RoundTripper) (*http.Client, error) {
 	store, err := login.Open()
 	if err != nil {
-		return nil, nil // without such a directory nobody has logged in
+		return nil, nil // without such a directory there are no logins
 	}
 	known, err := store.Find(context.Background(), target)
 	if err != nil || known == nil {
@@ -136,7 +136,7 @@ func (a *access) stored(target string, next http.RoundTripper) (*http.Client, er
 	return c.HTTPClient(), nil
 }
 
-// refused is the failure that an authorization ended in, nil if err is none.
+// refused is the failure that an authorization ended in, nil if err is not one.
 func refused(err error) *failure {
 	if needed, ok := errors.AsType[*login.Needed](err); ok {
 		return failed(exitAuth, needed).with(needed.Hint())

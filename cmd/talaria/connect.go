@@ -23,7 +23,7 @@ import (
 // connector connects to servers, and behaves towards them, as its flags say.
 type connector struct {
 	dialer
-	noTask         bool // of call alone
+	noTask         bool // only of call
 	roots, answers []string
 	revision       string
 	timeout        time.Duration
@@ -127,7 +127,7 @@ func (f *connector) level() zerolog.Level {
 	return zerolog.ErrorLevel - zerolog.Level(min(f.verbose, 3))
 }
 
-// pin makes the client speak one revision alone, if one was named.
+// pin makes the client speak only the named revision, if there is one.
 func (f *connector) pin(opts *client.Options) error {
 	if f.revision == "" {
 		return nil

@@ -75,7 +75,7 @@ func explain(err error) (code int, text, hint string) {
 	return f.code, text, f.hint
 }
 
-// checked is the failure of an error that nobody has given a code.
+// checked is the failure of an error without a code.
 func judged(err error) *failure {
 	f := failed(exitTool, err)
 	_, theirs := errors.AsType[*protocol.Error](err)

@@ -12,7 +12,7 @@ import (
 // strictHelp has no help for commands that there are not.
 type strictHelp struct {
 	root    *cobra.Command
-	unknown error // that the flag was given a command that is none: what calls it cannot fail
+	unknown error // for an unknown command: the function that calls it cannot fail
 }
 
 // replace takes the place of the help of root.

@@ -29,7 +29,7 @@ type inputs struct {
 // mostTries is how often a person may choose what there is not.
 const mostTries = 3
 
-// ask is for config.Options. Nobody there, an input has its default.
+// ask is for config.Options. Without a person, an input has its default.
 func (i *inputs) ask(in config.Input) (string, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

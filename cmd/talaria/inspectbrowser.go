@@ -68,7 +68,7 @@ func (b *inBrowser) add(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// run serves the page until it is told to stop.
+// run serves the page until ctx ends.
 func (b *inBrowser) run(ctx context.Context, args []string) error {
 	targets := [][]string{args}
 	if b.config != "" && b.file == "" {
@@ -197,8 +197,9 @@ func (b *inBrowser) words(target []string) (words []string) {
 	return append(words, target...)
 }
 
-// history is the file that keeps what was done with a server in this folder, or why
-// there can be none. Its name tells nothing, as a command line may have secrets.
+// history is the file that keeps the calls of a server in this folder, or the
+// reason why there is none. Its name reveals nothing, as a command line may have
+// secrets.
 func (b *inBrowser) history(args []string) (file, unkept string) {
 	dir, err := statedir.Make("inspector")
 	if err != nil {
@@ -211,7 +212,7 @@ func (b *inBrowser) history(args []string) (file, unkept string) {
 
 // serve serves the page of what is seen, on a port that comes from what it is about.
 func (b *inBrowser) serve(ctx context.Context, seen []*inspector.Inspector, about ...string) error {
-	folder, _ := os.Getwd() // without one the port is that of the target alone
+	folder, _ := os.Getwd() // without one the port depends only on the target
 	page, err := web.Listen(web.Options{
 		Port: web.PortFor(append([]string{folder}, about...)...), Origins: b.origins, Page: inspector.Page(), API: inspector.API(seen...),
 		Tell: func(text string) { fmt.Fprintln(b.console.Err, "talaria:", text) },

@@ -140,7 +140,7 @@ func (i *installCommand) own(args []string) string {
 		flag string
 		list []string
 	}{{"--env", i.env}, {"--header", i.header}} {
-		values, _ := pairs(given.flag, given.list) // a fault in them is told later
+		values, _ := pairs(given.flag, given.list) // an error in them is reported later
 		for _, name := range sortedKeys(values) {
 			words = append(words, given.flag, name+"=…")
 		}
@@ -213,7 +213,8 @@ func (i *installCommand) shared(s hosts.Server, host hosts.Host) (hosts.Server, 
 	return s, nil
 }
 
-// bridged lets this program connect a host that starts commands alone to a URL.
+// bridged lets this program connect a host that can only start commands to a
+// URL.
 func (i *installCommand) bridged(s hosts.Server, host hosts.Host) (hosts.Server, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -139,7 +139,7 @@ func (l *loginCommand) run(ctx context.Context, target string, changed func(stri
 		return err
 	}
 	if before != nil && !before.SameToken(&l.Login) {
-		forget(ctx, l.console, store, before) // nobody would find its token again
+		forget(ctx, l.console, store, before) // its token could not be found again
 	}
 	return l.greet(ctx, c)
 }

@@ -24,8 +24,8 @@ import (
 
 func main() {
 	log.SetOutput(io.Discard) // net/http writes there what its errors say, too
-	// A write into a pipe that nobody reads is an error, and not the end of the
-	// process: what is open is closed first.
+	// A write into a closed pipe is an error, and not the end of the process: what
+	// is open is closed first.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	os.Exit(run(context.Background(), os.Args[1:], console.New(os.Stdin, os.Stdout, os.Stderr)))
 }
@@ -59,8 +59,8 @@ func run(ctx context.Context, args []string, c *console.Console) int {
 	return code
 }
 
-// unwritten is the error of results that nobody got. Who closed a pipe, as head
-// does, had enough of them.
+// unwritten is the error of results that could not be written. A reader that
+// closes a pipe, as head does, needs no more of them.
 func unwritten(c *console.Console) error {
 	err := c.Broken()
 	if err == nil || errors.Is(err, syscall.EPIPE) {

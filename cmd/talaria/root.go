@@ -71,8 +71,8 @@ func newRoot(c *console.Console) (*cobra.Command, *strictHelp) {
 // exactly demands a number of arguments, and says which one is missing.
 func exactly(names ...string) cobra.PositionalArgs { return between(len(names), len(names), names...) }
 
-// between demands at least and at most so many arguments; at most -1 is not a
-// limit.
+// between requires at least and at most these numbers of arguments; at most
+// -1 means no limit.
 func between(least, most int, names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {

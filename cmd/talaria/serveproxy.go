@@ -149,7 +149,7 @@ func wanting(err error) *protocol.Error {
 	return &fault
 }
 
-// grace is how long requests may continue after the proxy was told to stop.
+// grace is how long requests may continue after the proxy was asked to stop.
 const grace = 5 * time.Second
 
 // serve serves HTTP until ctx ends.

@@ -42,8 +42,8 @@ func (s *session) raw(ctx context.Context, method string, params any) error {
 	return s.render.JSON(result)
 }
 
-// unknownTool is the error for a tool that the server does not list. beside is
-// one more way out, "" if there is none.
+// unknownTool is the error for a tool that the server does not list. more is
+// one further hint, "" for none.
 func (s *session) unknownTool(ctx context.Context, name, beside string) error {
 	var names []string
 	for tool, err := range s.Tools(ctx) {

@@ -145,10 +145,10 @@ func (s *shellCommand) facts(t client.Transport) [][2]string {
 	return list
 }
 
-// onTerminate calls end and ends the process when the process is told to end, also while
-// a line is read, which nothing else can interrupt. end gives the terminal back and ends
-// the connection; it has endTime, or until the process is told to end again. Where a
-// person types, a Ctrl-C that comes between a call and the prompt must not end the process.
+// onTerminate calls end and ends the process on SIGTERM, also while a line is read, which
+// nothing else can interrupt. end gives the terminal back and ends the connection; it has
+// endTime, or until the next signal. Where a person types, a Ctrl-C that comes between a
+// call and the prompt must not end the process.
 func onTerminate(end func(), typed bool) (stop func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)

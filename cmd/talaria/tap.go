@@ -107,7 +107,7 @@ func (t *tapCommand) run(ctx context.Context, target []string) error {
 	return nil
 }
 
-// serve passes HTTP requests on until it is told to stop.
+// serve passes HTTP requests on until ctx ends.
 func (t *tapCommand) serve(ctx context.Context, w *recording.Writer, to *url.URL) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()

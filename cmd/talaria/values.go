@@ -35,7 +35,7 @@ func isURL(text string) bool {
 	return strings.HasPrefix(text, "unix:")
 }
 
-// must is for mistakes of this program alone.
+// must is only for mistakes of this program.
 func must(err error) {
 	if err != nil {
 		panic(fmt.Sprintf("talaria: %v", err))

@@ -6,7 +6,7 @@
 // It prints the address of its endpoint as one line. Bodies are handed on as
 // they are. A stdio connection is one session, so each legacy session gets a
 // process of its own, from initialize to DELETE; all modern requests share one
-// process. What belongs to HTTP alone, such as header rules, is not checked.
+// process. Rules of HTTP, such as those for headers, are not checked.
 package main
 
 import (

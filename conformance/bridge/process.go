@@ -175,7 +175,7 @@ func (p *process) inFlight(id string) bool {
 	return false
 }
 
-// abandon lets the answer of a call go to nobody.
+// abandon drops the response of a call.
 func (p *process) abandon(c *call) { close(c.gone) }
 
 // cancel tells a modern process that the client has gone, which over HTTP

@@ -23,7 +23,7 @@ type Entry struct {
 	Time      time.Time     `json:"time"`
 	What      string        `json:"what"` // "begin" or "end"
 	Method    string        `json:"method"`
-	Name      string        `json:"name,omitempty"` // as the client has sent it: there may be no such tool
+	Name      string        `json:"name,omitempty"` // as the client has sent it: the tool may not exist
 	ID        string        `json:"id,omitempty"`
 	Principal string        `json:"principal,omitempty"` // better a pseudonym, whose table can be erased
 	From      string        `json:"from,omitempty"`
@@ -32,8 +32,9 @@ type Entry struct {
 }
 
 // audit returns an observer that writes two entries for each run of a tool. A call
-// whose begin cannot be written does not run; an end that cannot be written is told
-// to lost. A task that runs again, at another replica, has entries for each run.
+// whose begin cannot be written does not run; an end that cannot be written is
+// passed to lost. A task that runs again, at another replica, has entries for each
+// run.
 func audit(write func(Entry) error, lost func(Entry, error)) mcp.Observer {
 	entry := func(what string, f *mcp.Frame) Entry {
 		r := f.Request() // f.Labels would leave out names, so that they are few

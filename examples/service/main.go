@@ -64,7 +64,7 @@ func serve(s *mcp.Server, addr string, grace time.Duration) error {
 	case <-ctx.Done():
 		stop() // a second signal kills
 	}
-	_ = notify("STOPPING=1") // whoever does not hear it waits for the end
+	_ = notify("STOPPING=1") // without the message systemd waits for the end
 
 	within := func(share int, end func(context.Context) error) error {
 		ctx, cancel := context.WithTimeout(context.Background(), grace*time.Duration(share)/10)
@@ -72,7 +72,7 @@ func serve(s *mcp.Server, addr string, grace time.Duration) error {
 		return end(ctx)
 	}
 	drained := within(5, s.Drain)
-	_ = listener.Close() // whoever comes now goes to the next process
+	_ = listener.Close() // new clients go to the next process
 	<-served
 	return errors.Join(drained, within(4, s.Shutdown), within(1, web.Shutdown))
 }

@@ -122,8 +122,8 @@ func primitive(s *jsonschema.Schema, rev protocol.Revision) (json.RawMessage, er
 }
 
 // choose fills in the values of an enum, and the names that people see if the
-// tag jsonschema_extras of the field has them: enumTitles for forms of today,
-// enumNames for clients that know the older way alone.
+// tag jsonschema_extras of the field has them: enumTitles for current forms,
+// enumNames for clients that know only the older way.
 func (f *field) choose(values []any, extras map[string]any, rev protocol.Revision) error {
 	titles, names := texts(extras["enumTitles"]), texts(extras["enumNames"])
 	for name, list := range map[string][]string{"enumTitles": titles, "enumNames": names} {

@@ -78,9 +78,9 @@ func (a *Assigns) Share(change func(key any, fn func(old any, ok bool) any) (val
 	a.share = change
 }
 
-// Change is Update for who wants to know whether all processes that share the
-// value have it. fn may run several times. After an error the value is what fn has
-// returned last, and is not stored, as far as is known.
+// Change is Update, and also reports whether all processes that share the value
+// have it. fn may run several times. After an error the value is the last result
+// of fn, and may not be stored.
 func (a *Assigns) Change(key any, fn func(old any, ok bool) any) (value any, err error) {
 	if _, stored := Stored(key); stored && a.share != nil {
 		return a.share(key, fn)
@@ -97,8 +97,8 @@ func (a *Assigns) set(key, value any) {
 	}
 }
 
-// Begin returns the value at a stored key to who changes it where all replicas
-// see it, and calls Commit then. There is one such change at a time.
+// Begin returns the value at a stored key for a change that all replicas see;
+// Commit follows. There is one such change at a time.
 func (a *Assigns) Begin(key any) (old any, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -108,8 +108,8 @@ func (a *Assigns) Begin(key any) (old any, ok bool) {
 	return old, ok
 }
 
-// Commit stores what the change after Begin has made. What was set in the
-// meantime stays: it is newer.
+// Commit stores the change after Begin. A value that was set in the meantime
+// stays: it is newer.
 func (a *Assigns) Commit(key, value any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// wake decodes the value at key, if it has come from another process. What
-// does not decode counts as absent. a.mu is held.
+// wake decodes the value at key, if it has come from another process. A value
+// that does not decode counts as absent. a.mu is held.
 func (a *Assigns) wake(key any) {
 	k, ok := key.(storedKey)
 	if !ok || a.restored == nil {
@@ -118,9 +118,9 @@ func plain[T any](raw []byte) (any, error) {
 	return value, err
 }
 
-// plainType returns the name of value's type in plainTypes, "" if it is none
-// that comes back as it went. Slices and maps of any are looked into, since an
-// int in one would come back as a float64.
+// plainType returns the name of value's type in plainTypes, "" if a round trip
+// would change it. Slices and maps of any are looked into, since an int in one
+// would come back as a float64.
 func plainType(value any) string {
 	switch value := value.(type) {
 	case string:
@@ -179,11 +179,11 @@ func unname(raw json.RawMessage) (any, error) {
 	return decode(entry.Value)
 }
 
-// Restore puts back what Save returned, here or at another replica. Values that
-// are here already are left alone; others take the place of those that are here.
-// Values of stored keys are not decoded yet, so that one that no longer fits its
-// type costs that value and not the session. On an error, which a value under a
-// plain name may be, some values are back and others are not.
+// Restore puts back what Save returned, here or at another replica. Identical
+// values stay; others replace the existing ones. Values of stored keys are not
+// decoded yet, so that one that no longer fits its type costs that value and not
+// the session. On an error, which a value under a plain name may be, some values
+// are back and others are not.
 func (a *Assigns) Restore(saved map[string]json.RawMessage) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -36,8 +36,8 @@ var ErrClosed = errors.New("the server shuts down")
 // topics. It is open until Close. It is safe for concurrent use and starts no
 // goroutine but that of its timer.
 type Broker struct {
-	// Interest, if not nil, is told of a topic when its first subscriber has come,
-	// and when its last one has left. It must be set before there are any.
+	// Interest, if not nil, is called with a topic when its first subscriber
+	// joins, and when its last one leaves. It must be set before there are any.
 	Interest func(topic string, wanted bool)
 
 	every time.Duration
@@ -52,8 +52,8 @@ type Broker struct {
 }
 
 // New returns a Broker for at most max subscribers at a time, and own of one
-// principal (see share.New). Every interval those that want it are told to send
-// a sign of life; 0 means never.
+// principal (see share.New). Every interval those that want it must send a sign
+// of life; 0 means never.
 func New(max, own int, every time.Duration) *Broker {
 	return &Broker{
 		every: every, many: share.New("subscriptions open", max, own, share.Half), bytes: share.New("bytes of what subscriptions name", MaxTopics, min(own, 0), share.Half),
@@ -61,16 +61,16 @@ func New(max, own int, every time.Duration) *Broker {
 	}
 }
 
-// MaxTopics is how many bytes the topics of all subscribers may have together;
-// one principal may have a tenth of that. Each topic counts topicCost besides
-// its name, for the maps that it is kept in.
+// MaxTopics limits the bytes of the topics of all subscribers; one principal
+// can use a tenth of that. Each topic also counts topicCost, for the maps that
+// it is kept in.
 const (
 	MaxTopics = 128 << 20
 	topicCost = 512
 )
 
-// Subscriber is told of changes to its topics from Join until Leave. It is safe
-// for concurrent use, but only one goroutine should call Take.
+// Subscriber is notified of changes to its topics from Join until Leave. It is
+// safe for concurrent use, but only one goroutine should call Take.
 type Subscriber struct {
 	broker *Broker
 	join   Join
@@ -80,7 +80,7 @@ type Subscriber struct {
 	signs   Signs
 }
 
-// Signs is a set of what a subscriber is told besides changes.
+// Signs is a set of notifications of a subscriber other than changes.
 type Signs uint8
 
 // The signs.
@@ -200,8 +200,8 @@ func (b *Broker) Publish(topic string, what *wire.Change) bool {
 	return len(b.topics[topic]) > 0
 }
 
-// End tells all subscribers for whose topics such returns true that they are
-// over. such must not use the Broker.
+// End notifies all subscribers with topics for which such returns true that
+// they are over. such must not use the Broker.
 func (b *Broker) End(such func(topics []string) bool) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -265,7 +265,7 @@ func (s *Subscriber) sign(sign Signs) {
 // Take appends the changes that wait to dst, in the order in which their topics
 // were first changed, and returns the signs. There may be neither: a wake-up
 // can come without reason. With Join.May, which decides at this moment, changes
-// that may not be told are dropped.
+// that the client may not see are dropped.
 func (s *Subscriber) Take(dst []*wire.Change) (changes []*wire.Change, signs Signs) {
 	if s.join.May == nil {
 		return s.take(dst)

@@ -60,7 +60,7 @@ type Conn struct {
 	queue       requestQueue // of what waits for a worker, or for what was read before it
 	pings       requestQueue
 	work        chan *request  // to workers that have nothing to do
-	workerCount int            // belongs to who may start requests: see start
+	workerCount int            // belongs to the goroutine that may start requests: see start
 	workers     sync.WaitGroup // the workers, and who serves the queues
 	running     sync.WaitGroup // requests and notifications, those that wait too; the last Add is before stopped
 	stream      serverStream
@@ -115,7 +115,7 @@ func newConn(ctx context.Context, m *Manager, carrier transport.Conn, opts optio
 // serve runs the connection until its input ends, ctx ends, the server shuts
 // down or a handler closes the session, and then until finish returns. ctx must
 // be the context that c was made with. serve closes the transport only to free
-// what is stuck in it. What it leaves behind, wait waits for.
+// what is stuck in it. wait waits for the goroutines that it abandons.
 func (c *Conn) serve(ctx context.Context) error {
 	defer c.end()
 	defer c.endGrace()
@@ -163,7 +163,7 @@ func (c *Conn) serve(ctx context.Context) error {
 		err = flushErr
 	}
 	if errors.Is(err, inflight.ErrShutdown) {
-		err = ErrServerClosed // the context of a connection may hear of it first
+		err = ErrServerClosed // the context of a connection may end first
 	}
 	return err
 }
@@ -203,7 +203,7 @@ func (c *Conn) read() {
 
 // readAll takes messages and returns why there are no more; io.EOF is the
 // orderly end. A message that is too long is answered and skipped, if the
-// transport can go on behind it.
+// transport can continue after it.
 func (c *Conn) readAll() error {
 	for {
 		message, err := c.transport.Read()
@@ -355,7 +355,7 @@ func (c *Conn) inOrder(r *request, do func()) {
 	}
 }
 
-// refused tells that a message of the client is refused.
+// refused reports a rejected message of the client to the observers.
 func (c *Conn) refused(fault *protocol.Error) {
 	c.manager.refused(c.opts.via, c.sessionID(), fault)
 }
@@ -477,7 +477,7 @@ func (c *Conn) cancel(r *request) {
 // start gives a request to an idle worker, or to a new one if there may be one
 // more. If all are busy, it waits when mayWait is set and else returns false.
 // It is called by the goroutine that serves the queue, or by the reader while
-// nobody does; this is what protects c.workerCount.
+// the queue is idle; this is what protects c.workerCount.
 func (c *Conn) start(r *request, mayWait bool) bool {
 	if fault := r.admit(); fault != nil {
 		r.drop(fault)
@@ -553,11 +553,11 @@ const maxKept = 64 << 10
 
 // finish waits until all calls have ended and everything is written, and
 // returns the error of the writing. It waits without limit until c.grace ends.
-// That happens when Config.Grace is over, when the client has gone, or here
-// when no write ends for facts.WriteTimeout; not every transport has a limit
-// of its own. From then on calls have settleTime, and once more after the
-// connection has been closed. What is still running then, because it ignores
-// its context, is left behind with ErrStillRunning.
+// That happens when Config.Grace is over, when the client has disconnected, or
+// here when no write ends for facts.WriteTimeout; some transports have no
+// limit. From then on calls have settleTime, and once more after the
+// connection has been closed. Calls that still run, because they ignore their
+// context, are abandoned with ErrStillRunning.
 func (c *Conn) finish() error {
 	var err error
 	go func() {
@@ -659,8 +659,8 @@ func (c *Conn) endInput(err error) (stop func()) {
 // may take after that.
 const settleTime = time.Second
 
-// ErrStillRunning is returned by what serves a connection when a call, or the writing of
-// an answer, goes on although its time is over. Its goroutine is left behind.
+// ErrStillRunning is the error of a connection whose call, or writing of a response,
+// continues after its time. Its goroutine is abandoned.
 var ErrStillRunning = errors.New("mcp: something under way ignored its end and was left behind")
 
 // drain ends the connection once its calls have ended, as a shutdown does. It is
@@ -693,8 +693,7 @@ func (c *Conn) closeWith(reason error) {
 	}
 }
 
-// reason returns why the session of the connection ends, for whoever asks its
-// context.
+// reason returns why the session of the connection ends, for its context.
 func (c *Conn) reason() error {
 	select {
 	case <-c.closing:

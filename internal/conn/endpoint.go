@@ -67,8 +67,8 @@ func (e *endpoint) Serve(c *streamable.Call) streamable.Answer {
 	return e.serveLegacy(c)
 }
 
-// serveModern serves a request that stands alone. Its context ends when the
-// client goes away, which is how a client cancels it.
+// serveModern serves a stateless request. Its context ends when the client
+// disconnects, which is how a client cancels it.
 func (e *endpoint) serveModern(c *streamable.Call) streamable.Answer {
 	task, ok := e.Running.Begin(c.HTTP.Context())
 	if !ok {
@@ -246,8 +246,8 @@ func (e *endpoint) Refused(r *http.Request, sse bool, fault *protocol.Error) {
 	e.manager().refused(upcall.Transport{Kind: string(kind), HTTP: r}, r.Header.Get("Mcp-Session-Id"), fault)
 }
 
-// refusal is the answer to a request that does not come to its handler, which is told
-// of.
+// refusal is the response to a request that does not reach its handler; observers are
+// notified.
 func (e *endpoint) refusal(c *streamable.Call, fault *protocol.Error) streamable.Answer {
 	e.Refused(c.HTTP, false, fault)
 	return fails(c, fault)
@@ -262,8 +262,8 @@ func fails(c *streamable.Call, fault *protocol.Error) streamable.Answer {
 }
 
 // Notify implements streamable.Backend. It also takes the client's answers to
-// questions of the server, which are handed to whoever waits for them; an
-// answer that no question waits for is dropped.
+// questions of the server, which it passes to the questions that wait for
+// them; any other answer is dropped.
 func (e *endpoint) Notify(c *streamable.Call) *protocol.Error {
 	x, _ := c.Session.(*session.Session)
 	if c.Message.Kind() == protocol.KindResponse {
@@ -380,11 +380,10 @@ func resumable(c *streamable.Call, x *session.Session) {
 	c.Resumable(x)
 }
 
-// serveApart serves a request on a goroutine of its own, so that the handler
-// can close the connection and go on (frame.Frame.CloseStream): the client comes back for
-// the answer. It returns when there is an answer or the handler has let the
-// connection go, whichever comes first; exactly one of the two goroutines hands
-// the answer over.
+// serveApart serves a request on a goroutine of its own, so that the handler can close
+// the connection and continue (frame.Frame.CloseStream): the client comes back for the
+// answer. It returns when there is an answer or the handler has let the connection go,
+// whichever comes first; exactly one of the two goroutines hands the answer over.
 func (e *endpoint) serveApart(c *streamable.Call, x *session.Session) streamable.Answer {
 	c.Buffer = nil // it belongs to the connection
 	paused := c.Pausable()
@@ -413,14 +412,14 @@ func (e *endpoint) serveApart(c *streamable.Call, x *session.Session) streamable
 	}
 }
 
-// Listen implements streamable.Backend: it serves a GET, the stream of what a
-// session is told. If Last-Event-ID names the stream of an answer, that is
-// resumed instead. It returns when the client is gone or the session ends; an
-// error is returned only if nothing was sent yet.
+// Listen implements streamable.Backend: it serves a GET, the stream of a session.
+// If Last-Event-ID names the stream of an answer, that is resumed instead. It
+// returns when the client is gone or the session ends; an error is returned only
+// if nothing was sent yet.
 //
-// No new one begins here after Drain, but who comes back gets what was missed, and
-// the answer of a call that is waited for. With other replicas, none begins during
-// a shutdown: it would end at once.
+// No new one begins here after Drain, but a client that reconnects gets the missed
+// messages, and the response of a call that it waits for. With other replicas,
+// none begins during a shutdown: it would end at once.
 func (e *endpoint) Listen(found streamable.Session, to *streamable.Events) *protocol.Error {
 	if to.Last == "" && e.draining.Load() {
 		return errDrains

@@ -1,8 +1,8 @@
 // Package conn serves the clients of one server, over connections of whole
 // messages (standard input and output, sockets, WebSockets, HTTP+SSE) and over
-// Streamable HTTP. It takes messages in, keeps their order, enforces the limits
-// and brings the answers out. What a method does, it does not know: that is the
-// [dispatch.Dispatcher] of its [Host].
+// Streamable HTTP. It receives messages, keeps their order, enforces the limits
+// and sends the responses. The [dispatch.Dispatcher] of its [Host] knows the
+// methods.
 //
 // # Parts
 //
@@ -13,8 +13,8 @@
 //     serve requests, and queues between them (requestQueue towards the
 //     workers, writeQueue towards the client). conn.go draws its states.
 //   - request is one message that is being served on a Conn: it knows the
-//     revision and session that the message belongs to and owes it exactly one
-//     reply, which for notifications is none.
+//     revision and session that the message belongs to and owes a request
+//     exactly one reply.
 //   - endpoint is the Manager as the HTTP transport in internal/streamable sees
 //     it. Every request has a goroutine of its own there, that of net/http, so
 //     that it needs no queues.
@@ -130,7 +130,7 @@ type Config struct {
 }
 
 // Manager serves the clients of one server. At first it serves everything;
-// after Shutdown requests about tasks alone, on connections that may have some;
+// after Shutdown only requests about tasks, on connections that may have some;
 // after Finish, and once Running is stopped, nothing. It is safe for concurrent
 // use.
 type Manager struct {
@@ -226,9 +226,9 @@ func (m *Manager) refuses(method string) bool {
 	return m.IsDown() && !strings.HasPrefix(method, "tasks/") && method != protocol.MethodListen
 }
 
-// enter counts a new connection of a principal, "" for nobody, or fails if
-// there are as many as allowed; the text of the error is for the client. leave
-// must be called exactly once when the connection has ended.
+// enter counts a new connection of a principal, "" for none, or fails if there
+// are as many as allowed; the text of the error is for the client. leave must
+// be called exactly once when the connection has ended.
 func (m *Manager) enter(principal string) (leave func(), err error) {
 	if err := m.shares.Take(principal, 1); err != nil {
 		return nil, err
@@ -281,9 +281,9 @@ func (m *Manager) serveConn(ctx context.Context, c transport.Conn, opts options)
 }
 
 // ServeUpgrade serves one client over the WebSocket that upgrade makes of r. It
-// answers r itself if there may be no connection, with 403 for a host or origin
-// that is not allowed and with 503 for a lack of room or a shutdown; upgrade
-// answers r if it fails.
+// answers r itself if a connection is not allowed, with 403 for a host or
+// origin that is not allowed and with 503 for a lack of room or a shutdown;
+// upgrade answers r if it fails.
 func (m *Manager) ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade func() (transport.Conn, error)) {
 	if why, fault := m.Guard.Check(r); why != "" {
 		http.Error(w, fault, http.StatusForbidden)
@@ -314,7 +314,7 @@ func (m *Manager) ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade f
 	served, err := m.serve(r.Context(), c, options{via: via})
 	switch {
 	case errors.Is(err, ErrServerClosed):
-		_ = c.GoAway("the server shuts down") // who has left does not hear it
+		_ = c.GoAway("the server shuts down") // a disconnected client does not receive it
 	case err != nil && r.Context().Err() != nil:
 		_ = c.GoAway("the connection was ended") // the same
 	default:
@@ -385,7 +385,7 @@ func from(e *zerolog.Event, via upcall.Transport, session string, skipped safely
 }
 
 // peer tells clients apart as far as the log can: by their principal, or by their address
-// without its port, which is another for each connection.
+// without its port, which differs for each connection.
 func peer(via upcall.Transport) string {
 	if via.HTTP != nil {
 		if name := principal.Of(via.HTTP.Context()); name != "" {
@@ -430,9 +430,9 @@ const (
 	maxAcceptWait = time.Second
 )
 
-// accept accepts connections and hands them to serve, which must not wait,
-// until that is no longer possible, and returns the reason. Like net/http
-// it tries again when descriptors have run out.
+// accept accepts connections and hands them to serve, which must not wait, until
+// that fails, and returns the reason. Like net/http it tries again when
+// descriptors have run out.
 func (m *Manager) accept(ctx context.Context, listener net.Listener, serve func(net.Conn)) error {
 	for wait := minAcceptWait; ; {
 		var c net.Conn
@@ -501,7 +501,7 @@ func (m *Manager) serveSocket(ctx context.Context, accepted net.Conn, open func(
 		m.refuse(guarded{c}, via, errDrains)
 		return
 	}
-	leave, err := m.enter("") // nobody has said who it is
+	leave, err := m.enter("") // the client has not identified itself
 	if err != nil {
 		m.refuse(guarded{c}, via, protocol.Errorf(protocol.CodeBusy, "%w", err))
 		return
@@ -513,7 +513,7 @@ func (m *Manager) serveSocket(ctx context.Context, accepted net.Conn, open func(
 // refuse tells a client why it is not served over c, and closes that.
 func (m *Manager) refuse(c transport.Conn, via upcall.Transport, fault *protocol.Error) {
 	m.refused(via, "", fault)
-	// Whether the client hears it does not matter to anybody else.
+	// Whether the client receives it does not matter to others.
 	_ = c.Write(wire.AppendErrorResponse(nil, protocol.ID{}, fault, protocol.Latest))
 	_ = c.Flush()
 	_ = c.Close()
@@ -552,9 +552,9 @@ func (m *Manager) Frame(ctx context.Context, x *session.Session, c upcall.Config
 // Upcalls returns m as its Frames see it.
 func (m *Manager) Upcalls() upcall.Server { return (*server)(m) }
 
-// notify serves a notification and returns when its handler has. Its error goes
-// to the log alone, since nobody is answered. The handler runs on a goroutine
-// of its own, because it may end that.
+// notify serves a notification and returns when its handler has. Its error is
+// only logged, since a notification has no response. The handler runs on a
+// separate goroutine, because it may end that.
 func (m *Manager) notify(f *frame.Frame) {
 	var err error
 	_ = safely.Apart(func() { err = m.Host.Dispatcher().Notify(f) }) // a failure is in the log
@@ -582,8 +582,8 @@ func (m *Manager) Session(ctx context.Context, id string) (*session.Session, err
 	return found, nil
 }
 
-// newID returns an id for the session of a connection, which nobody can guess. It
-// begins with the name of the replica, if there are others.
+// newID returns an unguessable id for the session of a connection. With several
+// replicas, it begins with the name of this one.
 func (m *Manager) newID() string {
 	if m.Post == nil {
 		return rand.Text()

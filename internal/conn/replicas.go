@@ -50,9 +50,9 @@ func (r *Replicas) tell(kind string, l letter) error {
 	return r.Post.Tell(ctx, kind, body)
 }
 
-// SessionChanged tells the other replicas that a session has ended, or has other
-// subscriptions. One that does not hear of it finds out when the session is used
-// there.
+// SessionChanged notifies the other replicas that a session has ended, or that
+// its subscriptions have changed. One that misses the notification finds out
+// when the session is used there.
 func (r *Replicas) SessionChanged(id string, ended bool) {
 	kind := letterSubscribed
 	if ended {

@@ -150,7 +150,7 @@ func (r *request) frame() (*frame.Frame, *protocol.Error) {
 
 // within returns the context that r is served in: ctx, and for a message that
 // was POSTed, the values of its request before those of ctx. Its end is that of
-// ctx alone, because a POST ends long before its message is served.
+// ctx, because a POST ends long before its message is served.
 func (r *request) within(ctx context.Context) context.Context {
 	if r.by == nil {
 		return ctx
@@ -210,7 +210,8 @@ func (r *request) skip() {
 }
 
 // drop answers a request, for which begin has succeeded, with an error and
-// without calling a handler. Unless its client has cancelled it, that is told.
+// without calling a handler. It notifies observers, unless the client
+// cancelled the request.
 func (r *request) drop(fault *protocol.Error) {
 	if !inflight.Cancelled(r.ctx) {
 		r.conn.refused(fault)

@@ -8,10 +8,10 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// The limits of what waits, in bytes: in each requestQueue of a connection, and
-// in all of a server together. A request beyond them is refused with CodeBusy.
-// Each message counts waitingCost besides its text for what it takes in memory,
-// so that 16 MiB are some 15,000 small calls.
+// The limits of waiting messages, in bytes: in each requestQueue of a
+// connection, and of a server as a total. A request beyond them is refused with
+// CodeBusy. Each message also counts waitingCost for its memory, so that 16 MiB
+// are some 15,000 small calls.
 const (
 	maxWaiting  = 16 << 20
 	MaxWaiting  = 256 << 20
@@ -22,12 +22,12 @@ const (
 // in the order of their arrival.
 //
 // It is idle, or exactly one goroutine serves it: one message after another,
-// until none is left. Whoever puts the first message into an idle queue must
-// start that goroutine. An idle queue thus costs no goroutine, and the order is
-// kept.
+// until none is left. The code that puts the first message into an idle queue
+// must start that goroutine. An idle queue thus costs no goroutine, and the
+// order is kept.
 type requestQueue struct {
 	serve func(*request) // one request at a time; it may wait
-	all   *atomic.Int64  // bytes that wait in all queues of the server
+	all   *atomic.Int64  // bytes that wait, of all queues of the server
 
 	mu       sync.Mutex
 	requests []*request
@@ -35,9 +35,10 @@ type requestQueue struct {
 	serving  bool // a goroutine serves the queue
 }
 
-// isIdle reports whether nobody serves the queue, which means that everything
-// before has been served or handed to a worker. Only the goroutine that reads
-// puts messages, so that for it the answer true stays true until it puts one.
+// isIdle reports whether no goroutine serves the queue, which means that
+// everything before has been served or handed to a worker. Only the goroutine
+// that reads puts messages, so that for it the answer true stays true until
+// it puts one.
 func (q *requestQueue) isIdle() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

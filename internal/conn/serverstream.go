@@ -47,8 +47,8 @@ func (s *serverStream) open(x *session.Session) {
 	}
 }
 
-// start begins to send what the session is told, beginning with what was kept.
-// It does nothing on a connection that has stopped.
+// start begins to send the messages of the session, beginning with the
+// retained ones. It does nothing on a connection that has stopped.
 func (s *serverStream) start(x *session.Session) {
 	s.conn.mu.Lock()
 	defer s.conn.mu.Unlock()
@@ -62,7 +62,7 @@ func (s *serverStream) start(x *session.Session) {
 		// The error is that of the connection, which its flush at the end has.
 		_ = x.Serve("", &sessionLine{s.conn, opened, make(chan struct{}, 1)})
 	})
-	<-open // what the session is told before it ends has somebody who sends it
+	<-open // messages before the end of the session have a sender
 }
 
 // sessionLine is the connection of a session as its only stream, of which nothing
@@ -79,8 +79,8 @@ func (l *sessionLine) Open() error { l.opened(); return nil }
 // Event implements upcall.Sink.
 func (l *sessionLine) Event(_ string, message []byte) error { return l.conn.writes.write(message) }
 
-// Pause implements upcall.Sink. It is for streams of answers, which are none of
-// this connection's.
+// Pause implements upcall.Sink. It is for streams of answers, which this
+// connection does not have.
 func (l *sessionLine) Pause(time.Duration) error { return nil }
 
 // Waker implements upcall.Connection.

@@ -13,8 +13,7 @@ import (
 	"github.com/talaria-go/mcp/session"
 )
 
-// ErrSessionNotFound is returned when a session is addressed that does not
-// exist or has ended.
+// ErrSessionNotFound means that the session does not exist or has ended.
 var ErrSessionNotFound = errors.New("mcp: there is no such session")
 
 // ErrSlowClient is returned when a message is dropped because the client does

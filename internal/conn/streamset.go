@@ -34,8 +34,8 @@ type stream struct {
 	event frame.Event
 	began time.Time
 	timer *time.Timer
-	// end asks the stream to end, with what tells its client when to come back, as
-	// far as there is something. It waits for nobody.
+	// end asks the stream to end, with the time at which its client reconnects, if
+	// that can be sent. It does not wait.
 	end   func(retry time.Duration)
 	late  bool // the others were asked to end when it was noted
 	asked bool
@@ -49,7 +49,8 @@ func (s *streamSet) enter(kind string, via frame.Transport, id string, end func(
 	return one
 }
 
-// note notes a stream that opens, of which tellOpened tells. It waits for nobody.
+// note notes a stream that opens; tellOpened reports that it is open. It does
+// not wait.
 func (s *streamSet) note(kind string, via frame.Transport, id string, end func(retry time.Duration)) *stream {
 	one := &stream{set: s, event: frame.Event{Why: kind, Via: via, ID: id}, began: time.Now(), end: end}
 	s.mu.Lock()
@@ -65,8 +66,8 @@ func (s *streamSet) note(kind string, via frame.Transport, id string, end func(r
 	return one
 }
 
-// tellOpened tells that the stream is open, and asks it to end if the others were
-// already.
+// tellOpened reports that the stream is open, and asks it to end if the others
+// were already.
 func (one *stream) tellOpened() {
 	opened := one.event
 	opened.Kind = "stream.opened"
@@ -125,9 +126,9 @@ func (s *streamSet) those() (list []*stream) {
 	return list
 }
 
-// How streams end: so many in a second where no time is given, each asked to come
-// back at a time of its own within comeBack, or longer where they are many for the
-// time. It is examined every beat.
+// How streams end: this many in a second if no time is given, each asked to
+// reconnect at a different time within comeBack, or longer if they are many for
+// the time. They are checked every beat.
 const (
 	endRate  = 2000
 	comeBack = 5 * time.Second

@@ -50,9 +50,9 @@ func SubscriptionOf(ctx context.Context) *Subscription {
 func (s *Subscription) IsOpen() bool { return s.sub != nil }
 
 // Open joins b. id is the id of the request, which names the subscription;
-// accepted is what the client will be told that it has subscribed to. At until,
-// unless that is zero, the subscription ends. Open must be called at most once,
-// by the handler of the request.
+// accepted is the filter that the client receives as accepted. At until, unless
+// that is zero, the subscription ends. Open must be called at most once, by the
+// handler of the request.
 func (s *Subscription) Open(b *broadcast.Broker, join broadcast.Join, id protocol.ID, accepted protocol.SubscriptionFilter, until time.Time) error {
 	join.KeepAlive, join.Wake = s.keepAlive, s.wake
 	sub, err := b.Join(join)

@@ -7,13 +7,12 @@ import (
 )
 
 // toldStream is the stream of a GET, which is noted when it opens: it may be refused.
-// The goroutine of an answer may send on it while that of the GET opens it. What
-// observers do is waited for by the latter alone: the other one keeps a lock of the
-// session in the meantime.
+// The goroutine of an answer may send on it while that of the GET opens it. Only the
+// latter waits for observers: the other one holds a lock of the session.
 type toldStream struct {
 	*streamable.Events
 	note func() *stream
-	told bool // of what is open; the goroutine of the GET alone uses it
+	told bool // that it is open; only the goroutine of the GET uses it
 
 	mu   sync.Mutex
 	open *stream // nil before it is

@@ -15,9 +15,9 @@ import (
 // write. Otherwise a client that sends much before it reads and a server that
 // must write before it reads on would wait for each other forever.
 //
-// What that goroutine sends waits in a bounded queue, which a goroutine of its
-// own empties; that goroutine is there only while something waits (busy). While
-// it is there, other writers queue, too, so that the order of messages is kept;
+// Messages of that goroutine wait in a bounded queue, which another goroutine
+// empties; that goroutine is there only while something waits (busy). While it
+// is there, other writers queue, too, so that the order of messages is kept;
 // else they write directly, at no cost. At most one message is being written by
 // the queue, while transport.Conn orders concurrent writes itself.
 type writeQueue struct {
@@ -84,8 +84,8 @@ func (q *writeQueue) isStuck(before int64) (ended int64, yes bool) {
 }
 
 // add queues a copy of a message and starts the goroutine that writes, unless
-// it runs. It waits while the queue is full, each time for patience at most; 0
-// is without limit.
+// it runs. It waits while the queue is full, each time for the given time at
+// most; 0 means no limit.
 func (q *writeQueue) add(message []byte, patience time.Duration) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -103,7 +103,7 @@ func (q *writeQueue) add(message []byte, patience time.Duration) error {
 	return nil
 }
 
-// wait waits until a message has left the queue, for patience at most, and
+// wait waits until a message has left the queue, for the given time at most, and
 // reports whether one has. The caller holds q.mu, which is free while wait
 // waits.
 func (q *writeQueue) wait(patience time.Duration) (moved bool) {

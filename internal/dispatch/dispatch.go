@@ -14,7 +14,7 @@
 // error that says nothing of the cause, and one call of Config.OnPanic.
 //
 // Observers are around all of it: a watch is one message on its way past them,
-// and decides what they are told of its end. Without observers there is none.
+// and decides what they receive at its end. Without observers there is none.
 //
 // Everything runs on the goroutine of the caller, except for handlers with a
 // time limit, see [Dispatcher.Timeout]. A handler may end its goroutine with
@@ -68,13 +68,14 @@ type Config struct {
 	// wire.ErrInputRequired: the client is not asked the questions with these keys. nil
 	// is nothing.
 	OnUnasked func(f *frame.Frame, keys []string)
-	// OnPanic is told of a handler that did not return. nil drops it.
-	// The Frame is nil if it was the Event of an observer.
+	// OnPanic is called for a handler that did not return. nil drops it. The Frame
+	// is nil if it was the Event of an observer.
 	OnPanic func(f *frame.Frame, failure *safely.Failure)
 	// OnInvalid is called with the *wire.ResultError of a result that cannot be sent. nil
 	// is nothing.
 	OnInvalid func(f *frame.Frame, err error)
-	// OnRefused is told why an observer refused a message. nil drops it.
+	// OnRefused is called with the reason why an observer refused a message. nil
+	// drops it.
 	OnRefused func(f *frame.Frame, err error)
 }
 
@@ -323,8 +324,8 @@ func (d *Dispatcher) serve(f *frame.Frame) (protocol.Result, error) {
 	return result, err
 }
 
-// Notify serves the notification of f. The error is for the log, because nobody
-// is answered.
+// Notify serves the notification of f. The error is for the log, because a
+// notification has no response.
 func (d *Dispatcher) Notify(f *frame.Frame) error {
 	d.serving.Add(1)
 	defer d.serving.Add(-1)
@@ -386,7 +387,7 @@ func (d *Dispatcher) appendResult(f *frame.Frame, dst []byte, result protocol.Re
 	return append(response, '}'), nil
 }
 
-// Encode appends result alone. Of an error it says whose result it is.
+// Encode appends only result. An error names its type.
 func (d *Dispatcher) Encode(f *frame.Frame, dst []byte, result protocol.Result, to wire.To) (text []byte, err error) {
 	_, err = d.Guard(f, func(*frame.Frame) (protocol.Result, error) {
 		var err error

@@ -8,23 +8,22 @@ import (
 	"github.com/talaria-go/mcp/frame"
 )
 
-// Failures tells observers of errors of the store. They are found where a session
-// or a task is held that is being saved, and observers may use just that one: so
-// they hear of each on a goroutine of its own, one after the other, for which
-// nobody but Close waits. It is there while there is something to tell. The zero value
-// is ready.
+// Failures notifies observers of errors of the store. An error occurs while a session
+// or a task is locked, and observers may use the same one: so a separate goroutine
+// notifies them, one error after the other. Only Close waits for it, and it exists
+// only while there are errors. The zero value is ready.
 type Failures struct {
 	mu      sync.Mutex
 	waiting []frame.Event
 	telling chan struct{} // closed when nothing waits; nil while there is no goroutine
 	closed  bool
 	since   time.Time // a second began, in which
-	came    int       // so many were taken
+	came    int       // number that was taken
 }
 
-// maxFailures is how many may wait, and how many are taken in a second. What comes
-// beyond is dropped. It also ends the circle of an observer that uses the store each
-// time it hears that the store is unavailable.
+// maxFailures limits the waiting errors, and those taken in a second. The rest is
+// dropped. It also ends the loop of an observer that uses the store for each
+// notification that the store is unavailable.
 const maxFailures = 64
 
 // Add makes tell be called with e, soon. It does not wait.
@@ -63,7 +62,8 @@ func (q *Failures) run(tell func(frame.Event)) {
 	}
 }
 
-// Close takes no more, and waits until what was taken is told, or ctx ends.
+// Close takes no more, and waits until the taken ones are delivered, or ctx
+// ends.
 func (q *Failures) Close(ctx context.Context) {
 	q.mu.Lock()
 	q.closed = true

@@ -14,8 +14,8 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// watch is one message on its way past the observers, of whom the first begun
-// ones have begun and have not been told the end.
+// watch is one message on its way past the observers; the first begun of them
+// have begun and not yet received its end.
 type watch struct {
 	d       *Dispatcher
 	f       *frame.Frame // with the context of the last Begin

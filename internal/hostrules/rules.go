@@ -108,8 +108,7 @@ func (f Finding) JSON() map[string]any {
 	}
 }
 
-// Allowed are findings that somebody has accepted: by rule, the tools; "" stands for
-// all of them.
+// Allowed are accepted findings: by rule, the tools; "" means all of them.
 type Allowed map[string]map[string]bool
 
 // Allow reads RULE or RULE:TOOL. A rule that does not exist is an error.

@@ -17,9 +17,9 @@ import (
 // zero value is empty and ready; it is safe for concurrent use.
 //
 // A request is in waits from the moment before it is sent until it is answered,
-// fails, or its caller gives up. Whoever takes it out to end it sends the one
-// reply; its channel has room for that, so that nobody blocks while mu is held.
-// mu guards all fields but name.
+// fails, or its caller gives up. The code that takes it out to end it sends the
+// one reply; its channel has room for that, so that a send with mu held does
+// not block. mu guards all fields but name.
 type Pending struct {
 	mu     sync.Mutex
 	last   int64
@@ -51,8 +51,8 @@ func (p *Pending) Reserve(n, max int) (release func(), ok bool) {
 	}, true
 }
 
-// Call sends a request with send and waits for its answer. When ctx ends
-// first, the other side is told that the request is cancelled.
+// Call sends a request with send and waits for its answer. When ctx ends first,
+// the other side is notified that the request is cancelled.
 func (p *Pending) Call(ctx context.Context, send func([]byte) error, method string, params json.RawMessage) (json.RawMessage, error) {
 	id, answered, err := p.enter()
 	if err != nil {
@@ -121,7 +121,7 @@ func (p *Pending) leave(id protocol.ID) {
 	delete(p.waits, id)
 }
 
-// Spoil ends the request of that id, to which an answer came that cannot be read. The
+// It ends the request of that id, to which an answer came that cannot be read. The
 // error of its caller is not why, which would be sent to the client as its own.
 func (p *Pending) Spoil(id protocol.ID, why error) {
 	id = id.Canonical()

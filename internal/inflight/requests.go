@@ -4,11 +4,11 @@
 //   - [Requests] is the table of requests that this side serves for one peer.
 //     It makes sure that an id is used by one request at a time, and finds the
 //     request that a cancellation names.
-//   - [Pending] is the table of requests that this side has sent. It hands each
-//     answer to whoever waits for it.
+//   - [Pending] is the table of requests that this side has sent. It passes
+//     each response to the waiting caller.
 //   - [Task] is the context of a request that is being served. It is cheaper
 //     than the contexts of the standard library, because most requests end
-//     before anybody waits for their end.
+//     before any code waits for their end.
 //   - [Tracker] counts all work of a server, so that a shutdown can refuse
 //     more, wait, and cancel what remains.
 //

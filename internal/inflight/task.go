@@ -7,8 +7,8 @@ import (
 )
 
 // Task is the context of one request. It can be cancelled from the tables that
-// it is in, and costs little until somebody waits for that: the parts of a
-// context that do are made when they are first asked for.
+// it is in, and costs little until it is waited on: the parts of a context that
+// do are made when they are first asked for.
 //
 // parent, detached and tracker are set before the Task is shared; parent is
 // replaced once, by values, while mu is held. prev and next are guarded by the
@@ -17,7 +17,7 @@ import (
 // End frees it before it leaves the tracker.
 type Task struct {
 	parent     context.Context
-	detached   bool     // parent lends its values alone
+	detached   bool     // parent only provides values
 	wrapped    bool     // parent is made so already
 	tracker    *Tracker // nil if none counts it
 	prev, next *Task    // in the tracker's list

@@ -40,15 +40,15 @@ func (t *Tracker) admit(task *Task) (*Task, bool) {
 	return task, true
 }
 
-// BeginDetached is Begin for work that continues when ctx ends; ctx lends it
-// its values alone.
+// BeginDetached is Begin for work that continues when ctx ends; ctx only
+// provides its values.
 func (t *Tracker) BeginDetached(ctx context.Context) (*Task, bool) {
 	task := newTask(ctx)
 	task.detached = true
 	return t.admit(task)
 }
 
-// Start is Begin for who wants a context and a function that ends it.
+// Start is Begin, with a context and a function that ends it.
 func (t *Tracker) Start(ctx context.Context) (_ context.Context, done func(), ok bool) {
 	task, ok := t.Begin(ctx)
 	if !ok {
@@ -129,7 +129,7 @@ func (t *Tracker) Wait(e *Ending) error {
 }
 
 // wait returns a channel that is closed when nothing is in progress, which may
-// be so already. Work that begins before it is closed is waited for, too.
+// be so already. It also covers work that begins before it is closed.
 func (t *Tracker) wait() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()

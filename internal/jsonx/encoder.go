@@ -105,10 +105,10 @@ var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 // errTooDeep is the error beyond EncodeOptions.MaxDepth.
 var errTooDeep = errors.New("nested too deep; does the value contain itself?")
 
-// NewEncoder returns an Encoder for values of type t with default options.
-// A type that has no JSON form (a channel, function or complex number, or a
-// map whose keys are no text) anywhere inside t is an error that names the
-// field, unless it sits behind an interface, where only Append meets it.
+// NewEncoder returns an Encoder for values of type t with default options. A
+// type that has no JSON form (a channel, function or complex number, or a map
+// with keys other than text) anywhere inside t is an error that names the field,
+// unless it sits behind an interface, where only Append meets it.
 func NewEncoder(t reflect.Type) (*Encoder, error) {
 	return EncodeOptions{}.NewEncoder(t)
 }
@@ -190,7 +190,7 @@ func (e *Encoder) AppendPointer(dst []byte, p unsafe.Pointer) ([]byte, error) {
 }
 
 // appendValue finds out how v is held by its interface and appends it. On an
-// error the result may have a part of the value at its end.
+// error the result can end in a part of the value.
 func (e *Encoder) appendValue(dst []byte, v any) ([]byte, error) {
 	t := reflect.TypeOf(v)
 	data := (*eface)(unsafe.Pointer(&v)).data

@@ -38,9 +38,9 @@ func Integer(text []byte, limit int) (plain []byte, form NumberForm) {
 // longestPlain is how many digits Canonical writes without an exponent.
 const longestPlain = 40
 
-// Canonical returns the one text that stands for all numbers of that value. It is
-// at most longestPlain bytes longer than text, which must be a valid number. One with
-// an exponent of a thousand million or more stands for itself alone.
+// Canonical returns the one text that stands for all numbers of that value. It is at
+// most longestPlain bytes longer than text, which must be a valid number. One with an
+// exponent of a thousand million or more represents only itself.
 func Canonical(text []byte) []byte {
 	plain, form := Integer(text, longestPlain)
 	if form == Whole {

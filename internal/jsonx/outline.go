@@ -11,8 +11,8 @@ import (
 const maxOutlined = 512
 
 // Outline reads an object of any length in parts, and keeps the members with certain
-// names. A value that makes its member longer than maxOutlined is kept as {}. What it
-// keeps of values is not checked. The zero value keeps nothing.
+// names. A value that makes its member longer than maxOutlined is kept as {}. The
+// values are not checked. The zero value keeps nothing.
 type Outline struct {
 	Names []string // of the members that are kept
 

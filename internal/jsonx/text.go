@@ -52,7 +52,7 @@ func runeLen(b []byte, i int) int {
 }
 
 // escapes has the byte that each letter behind a backslash stands for; 0 for u
-// and for letters that are no escape.
+// and for letters that do not form an escape.
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 // hex4 returns the number that the four hexadecimal digits at b[i:] stand for.

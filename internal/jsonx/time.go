@@ -30,8 +30,8 @@ func (t *Time) UnmarshalJSON(text []byte) error {
 // timeSample is a time in errors.
 const timeSample = `"2006-01-02T15:04:05Z"`
 
-// timeForms are the forms of ISO 8601 that ParseTime reads, as layouts; each may
-// have a fraction of the second.
+// timeForms are the forms of ISO 8601 that ParseTime reads, as layouts; each can
+// contain a fraction of the second.
 var timeForms = []string{
 	time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05Z07",
 	"2006-01-02T15:04Z07:00", "2006-01-02T15:04", time.DateOnly,

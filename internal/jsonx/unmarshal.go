@@ -59,7 +59,7 @@ func Paired(text []byte) []byte {
 // Unmarshal rewrites the text into what encoding/json reads. It does so at once if the
 // type contains a duration, or if there is a null that such a json.RawMessage may have,
 // and otherwise only if encoding/json refused a number or a time; other text costs
-// nothing. What is known of a type is remembered.
+// nothing. Facts about a type are remembered.
 func Unmarshal(data []byte, dst any) error {
 	data = Document(data)
 	r := readerOf(reflect.TypeOf(dst))
@@ -319,7 +319,7 @@ func (n *numbering) object(r *reader) error {
 			inner = r.field(name)
 		}
 		if r.keys {
-			// A number alone is how encoding/json writes such keys.
+			// A number in quotes is how encoding/json writes such keys.
 			if _, err := strconv.ParseInt(name, 10, 64); err != nil {
 				d, err := parseDuration(name)
 				if err != nil {

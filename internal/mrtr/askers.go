@@ -150,10 +150,10 @@ func (r *request) Ask(_ context.Context, questions []protocol.InputRequest) ([]j
 	return answers, nil
 }
 
-// answer returns the client's answer to a question. One to another question
-// under the same key is none: the user has not seen this one. An answer that a
-// client gave ahead of its first round is taken for one to this question, as
-// nothing tells which one it was meant for. r.mu is held.
+// answer returns the client's answer to a question. An answer to a different
+// question under the same key does not count: the user has not seen this one.
+// An answer that a client gave ahead of its first round is taken for one to
+// this question, as nothing tells which one it was meant for. r.mu is held.
 func (r *request) answer(q protocol.InputRequest) (json.RawMessage, bool) {
 	own := wire.DigestOf(q)
 	if text, ok := r.ahead[q.Key]; ok {
@@ -325,9 +325,9 @@ func (r *request) openState(sealed string) error {
 	return nil
 }
 
-// errNotOurs is the error of a state that cannot be opened: it is no base64,
+// errNotOurs is the error of a state that cannot be opened: it is not base64,
 // was changed, was sealed with a key that the server no longer has, or belongs
-// to another request. The client is not told which.
+// to another request. The client does not learn which.
 var errNotOurs = errors.New("it was not made by this server, or for another request")
 
 // refused returns the error of a request whose state cannot be used, -32602.
@@ -337,7 +337,7 @@ func refused(format string, args ...any) error {
 
 // binding is what a state belongs to: the principal, the method, the name and
 // the arguments of its request, as the client has sent it: they are the same in
-// every round, and for whoever asks.
+// every round, and for every question.
 func (r *request) binding() []byte {
 	h := sha256.New()
 	wire.WriteParts(h, []byte(principal.Of(r.of.Context)), []byte(r.of.Method), []byte(r.of.Params.Name), canonical(r.of.Params.Arguments))

@@ -1,7 +1,6 @@
-// Package opaque makes the ids of sessions and tasks, which clients get and
-// bring back. Nobody can guess one, and text that cannot be one is recognized
-// before anything is looked up for it. Where replicas share what has an id, the
-// store is told a digest of it.
+// Package opaque makes the ids of sessions and tasks, which clients receive and
+// send back. They are unguessable, and text that cannot be an id is recognized
+// before any lookup. The store of replicas receives only a digest of an id.
 package opaque
 
 import (
@@ -37,9 +36,9 @@ func IsID(text string) bool {
 	return err == nil && n == size
 }
 
-// Key returns where a store has what has that id, spread over so many parts.
-// kind keeps things of several kinds apart. The id, which lets whoever has it use
-// the thing, cannot be told from the key.
+// Key returns the key of an entry with that id in a store, spread over parts.
+// kind separates entries of several kinds. The id, which is a credential, cannot
+// be computed from the key.
 func Key(kind, id string, slots int) scale.Key {
 	sum := sha256.Sum256([]byte(kind + " " + id))
 	return scale.Key{Part: Part(kind, int(sum[0])%slots), Name: base64.RawURLEncoding.EncodeToString(sum[:20])}

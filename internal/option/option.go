@@ -23,7 +23,7 @@ type Component struct {
 	Make func(s Settings) ([]*registry.Entry, error)
 }
 
-// Settings are what a component is told when it is added to a server.
+// Settings are the values that a server gives to a component when it is added.
 type Settings struct {
 	// What the options of the component say. Each entry takes them over: they hold for
 	// lists and for use, also where the server is mounted.

@@ -30,12 +30,12 @@ func With(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, key{}, name)
 }
 
-// WithGrant returns a context whose requests come from who g says.
+// WithGrant returns a context whose requests have the identity of g.
 func WithGrant(ctx context.Context, g *Grant) context.Context {
 	return context.WithValue(ctx, key{}, g)
 }
 
-// Of returns the name of who requests with ctx come from.
+// Of returns the name of the principal of requests with ctx.
 func Of(ctx context.Context) string { return Granted(ctx).Name }
 
 // Granted returns what WithGrant put into ctx, or the name that With did; the zero

@@ -1,6 +1,6 @@
 // Constant answers tools/call with bytes that were made when it started: it looks
-// for the tool and the id in the text of a message, and decodes nothing. What
-// it takes is what net/http, or a pair of pipes, takes for messages of that size.
+// for the tool and the id in the text of a message, and decodes nothing. Its cost
+// is that of net/http, or of a pair of pipes, for messages of that size.
 package main
 
 import (

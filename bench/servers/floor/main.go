@@ -1,4 +1,4 @@
-// Floor answers tools/call with net/http and encoding/json alone. It decodes
+// Floor answers tools/call with only net/http and encoding/json. It decodes
 // the call into structs and encodes the same result as the others, structured
 // and as text. There is no protocol, no session and no check.
 package main

@@ -221,8 +221,8 @@ func (l *Link) Close(ctx context.Context) error {
 }
 
 // leave waits for the goroutines for a limited time: a Read of a stream that
-// cannot be closed, such as a terminal, returns when it likes. Nobody gets what
-// it then returns.
+// cannot be closed, such as a terminal, returns when it likes. Its result is
+// dropped.
 func (l *Link) leave() {
 	done := make(chan struct{})
 	go func() {

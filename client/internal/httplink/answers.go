@@ -48,8 +48,8 @@ func readAll(dst []byte, res *http.Response, limit int) ([]byte, error) {
 }
 
 // answers are the requests that wait for an answer in one exchange; nil if
-// there are none. It tells when a stream of events has brought all that it was
-// opened for. The goroutine of the exchange alone uses it.
+// there are none. It reports when a stream of events has brought all of them.
+// Only the goroutine of the exchange uses it.
 type answers struct {
 	one  protocol.ID
 	many map[protocol.ID]bool // of a batch
@@ -77,8 +77,7 @@ func wanted(m *link.Message) *answers {
 	return w
 }
 
-// answered reports whether a message of the server was the last that is waited
-// for.
+// answered reports whether a message of the server was the last expected one.
 func (w *answers) answered(text []byte) bool {
 	if w == nil {
 		return false
@@ -102,7 +101,7 @@ func (w *answers) answered(text []byte) bool {
 	return w.one.IsZero() && len(w.many) == 0
 }
 
-// codeOf returns the code of a JSON-RPC error object, 0 if raw is none.
+// codeOf returns the code of a JSON-RPC error object, 0 if raw is not one.
 func codeOf(raw []byte) protocol.Code {
 	var fault struct {
 		Code protocol.Code `json:"code"`

@@ -218,7 +218,7 @@ func (l *Link) begin(ctx context.Context) (context.Context, *sending, error) {
 	if l.closed {
 		cancel()
 		if l.session.isOver() {
-			return nil, nil, link.ErrUnprocessed // whoever closes the link for that
+			return nil, nil, link.ErrUnprocessed // the code that closes the link for that
 		}
 		return nil, nil, transport.ErrClosed
 	}

@@ -48,18 +48,18 @@ func (unprocessed) Unwrap() error { return ErrSession }
 
 // Transport makes links to one server.
 type Transport interface {
-	// Open connects and gives what the server sends to to until the link is
-	// closed. It is called once per connection, and again to reconnect. ctx
-	// bounds the opening alone, not the life of the link.
+	// Open connects and gives what the server sends to to until the link is closed.
+	// It is called once per connection, and again to reconnect. ctx bounds the
+	// opening, not the life of the link.
 	Open(ctx context.Context, to Receiver) (Link, error)
 }
 
-// Receiver is told what the server sends. Its methods may be called at the same
-// time by several goroutines of a link.
+// Receiver receives the messages of the server. Its methods may be called at
+// the same time by several goroutines of a link.
 type Receiver interface {
-	// Receive takes one message or one batch. The bytes are valid during the
-	// call only. during is the request on whose HTTP answer the message came;
-	// it is nil for everything else.
+	// Receive takes one message or one batch. The bytes are valid during the call
+	// only. during is the HTTP request whose response had the message; it is nil for
+	// everything else.
 	Receive(message []byte, during *Message)
 	// Lost is called once when the link ended by itself: the child process
 	// exited, the stream ended or stayed broken after all attempts. It is not
@@ -83,10 +83,9 @@ type Link interface {
 	// to the receiver and returns when the answer is complete; the end of ctx
 	// aborts it.
 	Send(ctx context.Context, m *Message) error
-	// Close ends the connection in order: a session is deleted; a child
-	// process sees its standard input closed, then is waited for, then
-	// terminated, then killed. ctx ends the waiting. When it returns, the
-	// receiver is not called any more.
+	// Close ends the connection in order: a session is deleted; the standard input
+	// of a child process is closed; after a wait it is terminated, and then killed.
+	// ctx ends the waiting. When it returns, the receiver is not called any more.
 	Close(ctx context.Context) error
 }
 

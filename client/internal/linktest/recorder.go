@@ -7,7 +7,7 @@
 //
 // The tests of connlink, httplink and sselink use it. Links call the Recorder
 // from goroutines of their own; mu guards all that it keeps. Wait methods end
-// the test when nothing comes for patience, and belong on its goroutine.
+// the test when nothing comes for a while, and belong on its goroutine.
 package linktest
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// patience is how long anything may take before it counts as hanging.
+// patience is the longest wait of a test before it fails.
 const patience = 20 * time.Second
 
 // Recorder is a link.Receiver that remembers. NewRecorder makes one.

@@ -67,7 +67,7 @@ func (r *Reconnector) Init(fault error) {
 }
 
 // Tried returns a channel that is closed after the first attempt to connect,
-// however it ended. After Retry it is another one.
+// however it ended. Retry replaces it.
 func (r *Reconnector) Tried() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -192,7 +192,7 @@ func (r *Reconnector) set(c *client.Client, err error) {
 	select {
 	case <-r.tried:
 	default:
-		close(r.tried) // by this goroutine alone
+		close(r.tried) // only by this goroutine
 	}
 }
 

@@ -172,8 +172,8 @@ func (l *Link) read(c *connection) {
 	}
 }
 
-// take passes on the events of one connection and closes it. heard reports
-// whether there was a message.
+// take passes on the events of one connection and closes it. It reports whether
+// there was a message.
 func (l *Link) take(c *connection) (heard bool, err error) {
 	defer c.close()
 	for {

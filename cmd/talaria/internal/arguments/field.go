@@ -20,7 +20,7 @@ type Field struct {
 	Required    bool
 	Options     []Option        // the values of an enum, or of the items of a list of enums
 	Default     json.RawMessage // nil if there is none
-	Wrong       string          // why the default that the schema has is none
+	Wrong       string          // why the default of the schema is invalid
 	Schema      json.RawMessage // the property's schema, references within it resolved one level deep
 	Item        *Field          // of a list; nil if unknown
 	First       []Field         // of a list: the items with a place of their own (prefixItems)
@@ -145,7 +145,7 @@ func (f Field) Choices() string {
 	return strings.Join(list, " | ")
 }
 
-// variants lists the kinds of object of a union; one alone is no union.
+// variants lists the kinds of object of a union; a single one is not a union.
 func (f Field) variants() string {
 	var list []string
 	for _, v := range f.Variants {
@@ -162,9 +162,9 @@ func (f Field) variants() string {
 	return strings.Join(list, " | ")
 }
 
-// Typed returns how a text is typed after name= for Read to give it back. What
-// is offered to a person for completion goes through here: a server may have
-// chosen it, and a file is sent only if the person has named it.
+// Typed returns how a text is typed after name= for Read to give it back.
+// Completions go through here: a server may have chosen them, and a file is
+// sent only if the person has named it.
 func Typed(text string) string {
 	if strings.HasPrefix(text, "@") {
 		return `\` + text

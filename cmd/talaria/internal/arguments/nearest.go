@@ -2,9 +2,9 @@ package arguments
 
 import "strings"
 
-// Nearest returns the name that was probably meant, "" if none is near: one
-// that differs in case alone, that begins with what was typed, or that is a
-// typo or two away.
+// Nearest returns the name that was probably meant, "" if none is near: one that
+// differs only in case, that begins with what was typed, or that is a typo or
+// two away.
 func Nearest(typed string, names []string) string {
 	best, least := "", 3
 	for _, name := range names {

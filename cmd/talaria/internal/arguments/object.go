@@ -26,8 +26,8 @@ type Object struct {
 	schema json.RawMessage
 }
 
-// ReadObject reads a schema, which may come from a server that nobody trusts:
-// what it cannot make sense of it leaves out. nil is an object without fields.
+// ReadObject reads a schema, which may come from an untrusted server; it omits
+// parts that it does not understand. nil is an object without fields.
 func ReadObject(schema json.RawMessage) (*Object, error) {
 	root, err := ReadField(schema)
 	if err != nil {
@@ -140,7 +140,8 @@ func (e *misreadError) path() string {
 	return strings.Join(names, "/")
 }
 
-// readAll reads the arguments one by one. What was misread is among the assignments, too.
+// readAll reads the arguments one by one. Misread arguments are among the
+// assignments, too.
 func (o *Object) readAll(list []string) (typed [][]assignment, faults []error) {
 	for _, text := range list {
 		choices, err := o.read(text)

@@ -14,10 +14,10 @@ import (
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
-// The bounds of reading a schema, which may come from somebody who wants it to take
-// long: how deep objects, lists and references are followed; how many schemas are
-// examined in total; and how many bytes of them, as the same part may be looked at
-// again and again. What is beyond a bound is cut off, and says so.
+// The bounds of reading a schema, which may come from an attacker: how deep
+// objects, lists and references are followed; how many schemas are examined in
+// total; and how many bytes of them, as the same part may be read many times. The
+// rest is cut off, and marked.
 const (
 	maxNesting = 12
 	maxNodes   = 2000
@@ -92,7 +92,7 @@ func (r *reader) field(name string, text json.RawMessage, depth int) Field {
 	return f
 }
 
-// union reads the branches of anyOf and oneOf. "Or null" is no union of its own.
+// union reads the branches of anyOf and oneOf. "Or null" does not make a union.
 func (r *reader) union(f *Field, n node, depth int) {
 	parts := slices.Concat(n.AnyOf, n.OneOf)
 	if depth == 0 {
@@ -142,7 +142,7 @@ func (r *reader) merge(f *Field, n node, depth int) {
 	}
 }
 
-// beside adds what is next to a reference.
+// beside adds the keywords next to a reference.
 func (r *reader) beside(f *Field, own json.RawMessage, depth int) {
 	var n node
 	var object map[string]json.RawMessage
@@ -165,7 +165,7 @@ func (r *reader) beside(f *Field, own json.RawMessage, depth int) {
 // structural are the keywords that add members or items.
 var structural = []string{"properties", "patternProperties", "additionalProperties", "required", "allOf", "anyOf", "oneOf", "items", "prefixItems"}
 
-// add adds what another schema says of the same value. What is here already stays.
+// add adds what another schema says of the same value. Existing parts stay.
 func (f *Field) add(branch Field) {
 	for _, inner := range branch.Fields {
 		i := slices.IndexFunc(f.Fields, func(have Field) bool { return have.Name == inner.Name })
@@ -393,7 +393,7 @@ func (r *reader) anchor(name string) json.RawMessage {
 }
 
 // short says an object in short, as {kind: circle, radius, color?}: members with
-// one value alone, those that are required, and the others. It is "" for what is
+// a single value, those that are required, and the others. It is "" for what is
 // not an object with members.
 func (f Field) short() string {
 	var parts []string

@@ -44,7 +44,7 @@ func checkPeer(_ *Listener, r *http.Request) *refusal {
 	return nil
 }
 
-// checkHost refuses names that somebody else may have made lead here.
+// checkHost rejects names that an attacker may have pointed here.
 func checkHost(l *Listener, r *http.Request) *refusal {
 	if l.hosts[strings.ToLower(r.Host)] {
 		return nil

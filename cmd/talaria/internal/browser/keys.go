@@ -43,8 +43,8 @@ func (k *keys) current() (key string, ended <-chan struct{}) {
 	return k.key, k.ended
 }
 
-// trade gives a key for a code. Who comes second with it may be the user, whose
-// code somebody else has read and used first: the key ends for both.
+// trade gives a key for a code. The second use may be the user's, whose code
+// another program has read and used first: the key ends for both.
 func (k *keys) trade(code string) (key string, again bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

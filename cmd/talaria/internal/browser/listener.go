@@ -2,11 +2,11 @@
 // else: a listener on the loopback address, a link with a code that is good once, a key
 // that the page gets for it, and the guards before all requests.
 //
-// What guards: the page and its files are no secret, and anybody on this machine
-// may have them. All else is below /api/ and wants the key, which is in no cookie
-// and no URL, so that neither pages of other ports and sites nor programs that
-// listen there have it. Out of reach of this package are extensions of the browser that may
-// read every page, debuggers, and the administrator of the machine.
+// Protection: the page and its files are not secret, and any program on this machine may
+// read them. All else is below /api/ and wants the key, which is in no cookie and no URL,
+// so that neither pages of other ports and sites nor programs that listen there have it.
+// Out of reach of this package are extensions of the browser that may read every page,
+// debuggers, and the administrator of the machine.
 package browser
 
 import (
@@ -161,8 +161,8 @@ func (l *Listener) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer answers the page. What is in progress ends with the key it has come with,
-// also where nobody reads the answer.
+// answer answers the page. Requests in progress end with their key, even if the
+// response is not read.
 func (l *Listener) answer(w http.ResponseWriter, r *http.Request, ended <-chan struct{}) {
 	var watch sync.WaitGroup
 	defer watch.Wait()

@@ -14,11 +14,11 @@ import (
 // process has closed it has no owner any more, which reads as that of root.
 const established = "01"
 
-// nobody is the uid of a peer that is there and has no owner: none of ours.
+// nobody is the uid of a peer without an owner: none of ours.
 const nobody = -1
 
 // peerOf finds the socket at the other end of a connection of this machine in the
-// tables of the kernel. What is not in them comes from another network namespace,
+// tables of the kernel. Other connections come from another network namespace,
 // such as through the port of a container: then nothing is known.
 func peerOf(remote, local net.Addr) peer {
 	from, err := netip.ParseAddrPort(remote.String())
@@ -32,7 +32,7 @@ func peerOf(remote, local net.Addr) peer {
 	} {
 		text, err := os.ReadFile(table)
 		if err != nil {
-			continue // the machine may have no such table: then nobody is found
+			continue // the machine may have no such table: then no peer is found
 		}
 		for line := range strings.Lines(string(text)) {
 			f := strings.Fields(line) // sl local remote state queues timer retransmits uid …

@@ -44,9 +44,8 @@ func form(name string, pattern *regexp.Regexp, fault string) schema.Rule {
 // user's machine.
 var places = []string{"HOME", "DESKTOP", "DOCUMENTS", "DOWNLOADS", "pathSeparator", "/"}
 
-// check holds what one member alone cannot show. Nothing is checked by its
-// looks: values that may be secrets have no place in a bundle, whatever they
-// are.
+// check checks what a single member cannot show. It does not guess secrets:
+// values that may be secrets have no place in a bundle.
 func (m *Manifest) check() error {
 	var faults []error
 	fault := func(place, format string, args ...any) {
@@ -77,9 +76,9 @@ func (m *Manifest) check() error {
 	return errors.Join(faults...)
 }
 
-// argument checks an argument of the program: what it says may stand there, but
-// not a variable that nobody fills in, nor a secret, as the arguments of all
-// processes can be listed.
+// argument checks an argument of the program: text is allowed, but not a
+// variable without a value, nor a secret, as the arguments of all processes can
+// be listed.
 func (m *Manifest) argument(place, text string, fault func(place, format string, args ...any)) {
 	for _, found := range variable.FindAllStringSubmatch(text, -1) {
 		name, ofUser := strings.CutPrefix(found[1], "user_config.")

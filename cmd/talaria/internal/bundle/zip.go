@@ -8,8 +8,8 @@ import (
 // firstDay is the first day that a zip archive can name, 1 January 1980.
 const firstDay = 1<<5 | 1
 
-// archive writes files as a zip archive that depends on their names and bytes
-// alone: no times, owners or permissions of this machine, and no extra fields.
+// archive writes files as a zip archive that depends only on their names and
+// bytes: no times, owners or permissions of this machine, and no extra fields.
 // That they were made by Unix, as it says, makes hosts give the program its
 // permission to run.
 func archive(w io.Writer, list []entry) error {

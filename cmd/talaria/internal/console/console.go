@@ -36,7 +36,7 @@ type Console struct {
 	broken atomic.Pointer[error]    // the first of Out
 }
 
-// Write writes to Out. Who does not look at the error finds it in Broken.
+// Write writes to Out. Broken returns the error of an earlier write.
 func (c *Console) Write(p []byte) (int, error) {
 	n, err := c.Out.Write(p)
 	if err != nil {
@@ -118,8 +118,8 @@ func (c *Console) Secret(prompt string) (string, error) {
 	return term.NewTerminal(unseen{file, c.Err}, "").ReadPassword(prompt)
 }
 
-// unseen is a terminal of which one key is read at a time, so that what is typed
-// behind a line stays for whoever reads the next one.
+// unseen is a terminal of which one key is read at a time, so that the text
+// after a line stays for the next read.
 type unseen struct {
 	in  *os.File
 	out io.Writer
@@ -147,8 +147,8 @@ func paint(style Style, s string, colour bool) Painted {
 }
 
 // Text returns a text, which may be a peer's, so that it cannot move the cursor,
-// change colours or hide what it says, and is not longer than anybody reads. All
-// that this package writes is cleaned with it, but Painted and Data.
+// change colours or hide what it says, and is not longer than a person reads.
+// All that this package writes is cleaned with it, but Painted and Data.
 func Text(s string) string { return visible.Text(s, mostText) }
 
 // Line is Text on one line, for tables and prompts.
@@ -206,8 +206,8 @@ func (c *Console) Printf(format string, args ...any) {
 	fmt.Fprintln(c, Sprintf(format, args...))
 }
 
-// Data writes a line to Out that is data somebody asked for, such as the text of
-// a resource: to a terminal cleaned, and to a file or a pipe as it is, because it
+// Data writes a line to Out that is requested data, such as the text of a
+// resource: to a terminal cleaned, and to a file or a pipe as it is, because it
 // is the reader's.
 func (c *Console) Data(s string) {
 	c.hideBar()

@@ -54,8 +54,8 @@ const maxLine = 16 << 20
 // editing reports whether lines can be edited: a person types, and sees it.
 func (e *Editor) editing() bool { return e.console.InTerminal && e.console.OutTerminal }
 
-// Line reads a line. What it returns goes into the history if keep is set and
-// it is not empty.
+// Line reads a line. The line goes into the history if keep is set and it is
+// not empty.
 func (e *Editor) Line(prompt string, complete Completer, keep bool) (string, error) {
 	if !e.editing() {
 		return e.plain(prompt)
@@ -145,7 +145,7 @@ func (e *Editor) open() (s *liner.State, keys *keys, until <-chan struct{}) {
 		e.state.SetTabCompletionStyle(liner.TabPrints)
 		e.state.SetBeep(false)
 		if e.kept == nil && e.history != "" {
-			e.kept, _ = os.ReadFile(e.history) // none, or a damaged one, is none
+			e.kept, _ = os.ReadFile(e.history) // a missing or damaged one is empty
 		}
 		_, _ = e.state.ReadHistory(bytes.NewReader(e.kept)) // what was read until an error is there
 	}
@@ -272,9 +272,9 @@ func (e *Editor) History() []string {
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }
 
-// Close writes the history, for its owner alone since commands may have secrets,
-// and gives the terminal back. It may be called while a line is read, by whoever
-// ends the process, and more than once.
+// Close writes the history, readable only by its owner since commands may have
+// secrets, and restores the terminal. It may be called while a line is read, by
+// the code that ends the process, and more than once.
 func (e *Editor) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -301,7 +301,7 @@ func (e *Editor) Ask(prompt string, complete func(typed string) []string) (strin
 	case errors.Is(err, io.EOF) && e.editing():
 		fmt.Fprintln(e.console.Out)
 		return "", form.ErrDecline
-	case errors.Is(err, io.EOF): // nobody is there any more
+	case errors.Is(err, io.EOF): // the input has ended
 		return "", form.ErrCancel
 	}
 	return line, err
@@ -316,10 +316,9 @@ func (e *Editor) Say(line string) {
 	fmt.Fprintln(e.console.Err, console.Text(line))
 }
 
-// onePrompt returns a prompt, which may have a name of a server's in it, cleaned
-// and on one line. The library that edits lines refuses a prompt with characters
-// of the category C, of which joiners and those for private use are no harm
-// elsewhere.
+// onePrompt returns a prompt, possibly with a name from a server, cleaned and on
+// one line. The library that edits lines refuses a prompt with characters of the
+// category C, of which joiners and those for private use are harmless elsewhere.
 func onePrompt(prompt string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

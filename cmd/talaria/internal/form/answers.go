@@ -14,8 +14,8 @@ import (
 // Answers answers questions without a person, from name=value pairs: forms whose
 // fields they and the defaults fill are accepted, all else is cancelled. So is a
 // form that has fields but none of the names, or for a field without an answer a
-// name that looks like it: there the defaults are hardly what was meant. Names
-// of no field are left alone otherwise, since another form may have them.
+// name that looks like it: there the defaults are hardly what was meant. Other
+// names of no field are ignored, since another form may have them.
 type Answers []string
 
 // Reply is what Answers makes of a question.

@@ -81,7 +81,7 @@ func choose(asker Asker, question string, edit bool) (byte, error) {
 	}
 }
 
-// outcome is the answer of who gives none.
+// outcome is the answer of a person who gives none.
 func outcome(err error) (*protocol.ElicitResult, error) {
 	switch {
 	case errors.Is(err, ErrDecline):

@@ -12,7 +12,7 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 )
 
-// What a person can do in place of an answer.
+// The actions of a person other than an answer.
 var (
 	ErrDecline = errors.New("declined")
 	ErrCancel  = errors.New("cancelled")

@@ -218,7 +218,7 @@ func same(a, b hujson.Value) bool {
 }
 
 // Masked returns the text of a configuration file as a screen may show it: without
-// the values of environment variables and headers, whoever wrote them, and with
+// the values of environment variables and headers, also existing ones, and with
 // each URL as address returns it.
 func Masked(text []byte, address func(string) string) string {
 	if len(text) == 0 {

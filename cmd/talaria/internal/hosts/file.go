@@ -15,7 +15,7 @@ import (
 // maxConfig bounds what is taken for a configuration file.
 const maxConfig = 16 << 20
 
-// ErrChanged is the error of a file that somebody else wrote in the meantime.
+// ErrChanged is the error of a file that was changed in the meantime.
 var ErrChanged = errors.New("the file was changed by another program; try again")
 
 // Read returns a configuration file, nil if there is none.
@@ -28,8 +28,8 @@ func Read(path string) ([]byte, error) {
 
 // Write replaces a configuration file, whole or not at all, unless it is not
 // what old says any more. It returns where the old one is kept, "" if there was
-// none. Links stay links, and the file keeps its permissions; a new one is for
-// its owner alone, since it may hold secrets.
+// none. Links stay links, and the file keeps its permissions; only its owner
+// can read a new one, since it may hold secrets.
 func Write(path string, old, text []byte, now time.Time) (backup string, err error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// Link installs a server where somebody follows it.
+// Link installs a server when a person follows it.
 type Link struct {
 	URL     string // for the system's own handler
 	Web     string // for pages that show no other schemes than https
@@ -27,8 +27,8 @@ func Linked() []string { return []string{"cursor", "vscode"} }
 var ErrLinkless = errors.New("it has no links that install servers")
 
 // LinkTo makes a link of a server. Names of environment variables and headers are in
-// it and their values never are: whoever follows the link is asked for them, or has
-// them in variables of that name.
+// it and their values never are: the person who follows the link is asked for them,
+// or has them in variables of that name.
 func LinkTo(h Host, s Server) (Link, error) {
 	if err := CheckName(s.Name); err != nil {
 		return Link{}, err

@@ -47,7 +47,7 @@ const (
 	mostOptions  = 200
 	longText     = 200 // characters, from which on a text has lines
 	mostControls = 2000
-	mostDrawn    = 2000 // options of a form in all that the page gets before it asks for them
+	mostDrawn    = 2000 // options of all fields of a form that the page receives before it requests more
 	mostVariants = 100
 )
 
@@ -112,7 +112,7 @@ func (d *drawer) control(f arguments.Field) control {
 	return c
 }
 
-// kindOf says how a field is drawn. What is none of the kinds is JSON.
+// kindOf returns the control of a field; JSON if there is no other.
 func kindOf(f arguments.Field, types []string) string {
 	open := func(f arguments.Field) bool { return len(f.Options) == 0 || slices.Contains(f.Types, "array") }
 	union := f.Union() && slices.ContainsFunc(f.Variants, func(v arguments.Variant) bool { return open(v.Field) })

@@ -19,7 +19,7 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// exported is a call that is written for somebody else, or for a machine.
+// exported is a call in a form for another person, or for a machine.
 type exported struct {
 	*Inspector
 	call      call

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// The file of a recording is examined so often for what was appended, and is given
-// up after so many lines that are not entries.
+// The interval at which the file of a recording is read for new lines, and the
+// number of invalid lines after which it is given up.
 const (
 	followEvery = 300 * time.Millisecond
 	maxOdd      = 1000

@@ -64,8 +64,8 @@ type history struct {
 	problem string  // why it is not kept
 }
 
-// read reads what was kept. What cannot be read is left, and will be written
-// again.
+// read reads the saved history. Unreadable parts are ignored, and will be
+// overwritten.
 func (h *history) read() {
 	h.dirty = make(chan struct{}, 1)
 	if h.path == "" {
@@ -232,9 +232,9 @@ func (c *calls) kept() (list []call) {
 	return list
 }
 
-// safe is what may be kept of a call that begins: without what the tool's schema calls
-// secret, and with all else that is known to be one masked. What is too long is left
-// out, and so are the arguments of a tool whose schema is not known.
+// safe returns the storable form of a call that begins: without values that the tool's
+// schema marks as secret, and with all other known secrets masked. Values that are too
+// long are left out, and so are the arguments of a tool whose schema is not known.
 func safe(i *Inspector, one *call) *call {
 	out := &call{Method: one.Method, Tool: one.Tool, Label: one.Label, State: "running", At: time.Now()}
 	arguments, _ := unveiled(i, one.Method, one.Tool, one.Arguments, "")
@@ -250,7 +250,7 @@ func safely(i *Inspector, one call) *call {
 	out := *one.safe
 	out.State, out.Took, out.Checked = one.State, one.Took, one.Checked
 	hidden := func(text string) string {
-		if len(text) > maxKeptResult || out.Arguments == "" { // as it may have secrets that nobody knows
+		if len(text) > maxKeptResult || out.Arguments == "" { // as it may have unknown secrets
 			out.Cut = true
 			return ""
 		}
@@ -266,7 +266,7 @@ func safely(i *Inspector, one call) *call {
 }
 
 // unveiled returns the arguments of a call without the secrets that the schema of its
-// tool names, and adds those to the mask; false means that nobody knows which they are.
+// tool names, and adds those to the mask; false means that they are unknown.
 func unveiled(i *Inspector, method, tool, arguments, mark string) (string, bool) {
 	if method != protocol.MethodToolsCall {
 		return arguments, json.Valid([]byte(arguments))
@@ -283,8 +283,9 @@ func unveiled(i *Inspector, method, tool, arguments, mark string) (string, bool)
 // past answers the page about what was.
 type past struct{ *Inspector }
 
-// keepDraft keeps the chosen tool and what is typed into its form. What is no JSON is
-// not kept, nor what belongs to an unknown tool: a secret in it could not be told.
+// keepDraft keeps the chosen tool and what is typed into its form. Text that is not
+// JSON is not kept, nor the form of an unknown tool: a secret in it could not be
+// found.
 func (i past) keepDraft(w http.ResponseWriter, r *http.Request) {
 	var q struct {
 		Kind, Tool string

@@ -15,9 +15,9 @@ import (
 const leastUnnamed = 8
 
 // likely reports whether a value of a header, an environment or a query is a secret that
-// is masked wherever it is. What is not, such as true, 3000 or a path, would be found in
-// texts that have nothing to do with it; where its name says that it is a secret, it is
-// masked in its place, by inPlace.
+// is masked wherever it is. Other values, such as true, 3000 or a path, would match
+// unrelated texts; if the name marks one as a secret, it is masked in its place, by
+// inPlace.
 func likely(name, value string) bool {
 	value = strings.TrimSpace(value)
 	if isWord(value) || isShortNumber(value) {

@@ -17,8 +17,8 @@ import (
 	"github.com/talaria-go/mcp/internal/visible"
 )
 
-// The bounds of a mask. A secret that is shorter than the least cannot be told from
-// other text; beyond the others nothing can be shared.
+// The bounds of a mask. A secret that is shorter than the least cannot be
+// distinguished from other text; beyond the others nothing can be shared.
 const (
 	minSecret  = 4
 	maxSecrets = 4096
@@ -60,9 +60,9 @@ type secrets struct {
 // add takes secrets that the user has given. Those that are too short are left out.
 func (m *mask) add(texts ...string) { m.into(&m.own, texts...) }
 
-// into takes secrets. Of those that are not the user's the ones that were not seen for
-// longest make room. What a server has made and is too long is not kept: it could else
-// have nothing shared any more.
+// into takes secrets. At the limit, secrets of the server that were not seen for
+// longest are dropped. A secret of the server that is too long is not kept: otherwise
+// nothing could be shared any more.
 func (m *mask) into(to *secrets, texts ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -118,8 +118,8 @@ func (m *mask) addHeader(to *secrets, name, value string) {
 	}
 }
 
-// addURL takes the secrets of a URL: its password, or a token that is alone before its
-// host, and what is in its query.
+// addURL takes the secrets of a URL: its password, or a token before its host, and
+// what is in its query.
 func (m *mask) addURL(to *secrets, u *url.URL) {
 	if password, ok := u.User.Password(); ok {
 		m.into(to, password)
@@ -175,7 +175,7 @@ func (m *mask) hide(text string) (string, error) {
 	return masked, nil
 }
 
-// cover hides what is secret in a text, all of it if that cannot be told, and reports
+// cover hides what is secret in a text, all of it in case of doubt, and reports
 // whether there was something.
 func (m *mask) cover(text *string) bool {
 	hidden, err := m.hide(*text)
@@ -351,7 +351,7 @@ func (f *finder) literal(at int, text string, depth int, found func(end int)) {
 	}
 }
 
-// digits calls found with each number of so many hexadecimal digits at a place.
+// digits calls found with each number of n hexadecimal digits at a place.
 func (f *finder) digits(at, count, depth int, found func(n uint32, end int)) {
 	var more func(at, left int, n uint32)
 	more = func(at, left int, n uint32) {

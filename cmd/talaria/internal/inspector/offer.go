@@ -180,7 +180,7 @@ func entryOf(k kind, text json.RawMessage, n int) entry {
 		var loose map[string]json.RawMessage
 		if jsonx.Unmarshal(text, &loose) == nil {
 			for name, into := range map[string]*string{"name": &e.Name, "uri": &e.Name, "uriTemplate": &e.Name, "description": &e.about} {
-				_ = jsonx.Unmarshal(loose[name], into) // what is not a text is none
+				_ = jsonx.Unmarshal(loose[name], into) // other values count as absent
 			}
 			if schema := loose["inputSchema"]; schema != nil {
 				e.input = schema

@@ -30,7 +30,7 @@ var web embed.FS
 // maxStreams is how many pages may listen at a time.
 const maxStreams = 8
 
-// streamPatience is how long a page that listens may take to read what it is told.
+// streamPatience is how long a listening page may take to read an event.
 const streamPatience = 10 * time.Second
 
 // soon is how long the answer to a call waits for what comes of the call.
@@ -221,9 +221,9 @@ func (i pages) snapshot() state {
 	return s
 }
 
-// members are those of the state, as they are written, with the servers if there are
-// several, and each list by its kind as soon as it is there. What a server can make long
-// was written when it came.
+// members are those of the state, already encoded, with the servers if there are
+// several, and each list by its kind as soon as it is there. Long values of a server
+// were encoded when they came.
 func (i pages) members() map[string]json.RawMessage {
 	m := map[string]json.RawMessage{}
 	s := i.snapshot()
@@ -260,7 +260,7 @@ func (i pages) events(w http.ResponseWriter, r *http.Request) {
 	defer quiet.Stop()
 	again := 20 * time.Second
 	if len(i.all) > 1 {
-		again = time.Second // nobody tells when another server asks something
+		again = time.Second // there is no notification when another server asks something
 	}
 	var told map[string]json.RawMessage
 	for {
@@ -416,8 +416,9 @@ func (i pages) check(w http.ResponseWriter, r *http.Request) {
 	reply(w, map[string]any{"issues": issues, "uri": uri, "shown": visible.Line(uri, visible.Sentence)})
 }
 
-// startCall calls a tool, gets a prompt or reads a resource, with what is in its form.
-// What does not fit is sent if that is meant, and else is answered with what is wrong.
+// startCall calls a tool, gets a prompt or reads a resource, with the values of its
+// form. Invalid values are sent if that is intended; otherwise the errors are
+// returned.
 func (i pages) startCall(w http.ResponseWriter, r *http.Request) {
 	var q struct {
 		Kind, Tool, Arguments string
@@ -455,7 +456,7 @@ func (i pages) startCall(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusAccepted) // the call is in progress, whoever listens
+	w.WriteHeader(http.StatusAccepted) // the call continues without a listener
 	_ = json.NewEncoder(w).Encode(map[string]any{"issues": issues, "call": i.early(r.Context(), id)})
 }
 
@@ -584,9 +585,9 @@ func (i pages) answerQuestion(w http.ResponseWriter, r *http.Request) {
 	reply(w, struct{}{})
 }
 
-// confided are the secrets of an answer to a form: its texts, and the numbers but short
-// ones, which are in texts that have nothing to do with them. Those count as well if a
-// name or the schema says that they are secret.
+// confided are the secrets of an answer to a form: its texts, and its numbers except
+// short ones, which occur in unrelated texts. Short ones count as well if a name or the
+// schema marks them as secret.
 func confided(schema, content json.RawMessage) []string {
 	_, list := unveil(schema, content, "")
 	var read any

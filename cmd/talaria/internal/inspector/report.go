@@ -19,7 +19,7 @@ const (
 	reportLine = 500       // of standard error
 )
 
-// requestStates finds what a server wants to be told again, which may be a secret of its.
+// requestStates finds the request states of a server, which may be secrets.
 var requestStates = regexp.MustCompile(`"requestState"\s*:\s*("(?:[^"\\]|\\.)*")`)
 
 // markup takes the meaning from what is markup in Markdown, in what a server says.
@@ -144,8 +144,8 @@ func (e *exported) learn(text string) {
 	}
 }
 
-// cut is a text as far as a report has it. What is shared is masked before: what is cut
-// could not be found any more.
+// cut is a text as far as a report has it. Text is masked before it is cut: a secret
+// that is cut could not be found any more.
 func (e *exported) cut(text string) string {
 	text = strings.TrimRight(strings.TrimLeft(text, "\r\n"), " \t\r\n") // the first line may be indented
 	if len(text) > reportRead {

@@ -24,7 +24,7 @@ const (
 // errNoConnection is the answer to what needs one.
 var errNoConnection = errors.New("not connected")
 
-// request makes one of the requests that the page may make beside calls.
+// request makes one of the requests of the page other than calls.
 func (i pages) request(w http.ResponseWriter, r *http.Request) {
 	var q struct {
 		Method string

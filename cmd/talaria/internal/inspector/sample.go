@@ -53,8 +53,8 @@ func (q *questions) sample(ctx context.Context, p *client.SampleParams) (*client
 	return sampleRead(a.Content)
 }
 
-// webAddress returns an address that a person may be sent to, as it is opened; what
-// is none is the error.
+// webAddress returns the URL that a person may be sent to, as it is opened; an
+// invalid one is an error.
 func webAddress(text string) (string, error) {
 	u, err := url.Parse(text)
 	switch {

@@ -95,7 +95,8 @@ func (s *schemas) fault(at string, text []byte, object bool) string {
 	return ""
 }
 
-// check holds a value against a schema. What cannot be checked is an issue, too.
+// check holds a value against a schema. A value that cannot be checked is an
+// issue, too.
 func (s *schemas) check(text, value []byte) []schema.Issue {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil

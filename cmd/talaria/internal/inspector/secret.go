@@ -25,7 +25,7 @@ type veil struct {
 }
 
 // unveil returns a value without what is secret, and the secrets. mark is a JSON text.
-// A schema that is none calls nothing secret; a value that is no JSON is nothing.
+// An invalid schema marks nothing as secret; a value that is not JSON is dropped.
 func unveil(schema, value json.RawMessage, mark string) (json.RawMessage, []string) {
 	if !json.Valid(value) {
 		return nil, nil

@@ -29,9 +29,9 @@ import (
 type Options struct {
 	Target  string // how the user named the server
 	Version string // of this program
-	// Transport makes the way to the server, again for each connection. What a
-	// command writes to standard error goes to stderr; around goes around what makes
-	// requests of HTTP. Follow needs none.
+	// Transport makes the way to the server, again for each connection. The standard
+	// error of a command goes to stderr; around wraps the HTTP round tripper. Follow
+	// needs none.
 	Transport func(stderr io.Writer, around func(http.RoundTripper) http.RoundTripper) (client.Transport, error)
 	// Client are the options of the client; the inspector sets those that tell it
 	// of messages, questions and the connection.
@@ -211,7 +211,7 @@ func (i *Inspector) connect(ctx context.Context, attempt int, revision protocol.
 	i.mu.Unlock()
 	if !late && err == nil {
 		i.work.Go(func() {
-			listen(ctx, c) // first: of a change before the server has agreed nobody is told
+			listen(ctx, c) // first: changes before the server has agreed are not notified
 			for name := range kinds {
 				i.work.Go(func() { i.keepListed(ctx, attempt, name, changed[name]) })
 			}
@@ -222,7 +222,7 @@ func (i *Inspector) connect(ctx context.Context, attempt int, revision protocol.
 		_ = c.Close()
 	case err != nil && !late:
 		i.lost(attempt, t, err)
-	case err == nil && c.State() == client.StateDisconnected: // before anybody could hear of it
+	case err == nil && c.State() == client.StateDisconnected: // before a listener existed
 		i.lost(attempt, nil, errors.New("the server ended the connection"))
 	}
 	i.pulse.beat()
@@ -231,8 +231,8 @@ func (i *Inspector) connect(ctx context.Context, attempt int, revision protocol.
 // agreeTime is how long lists wait for a server to agree that it tells of changes.
 const agreeTime = 2 * time.Second
 
-// listen wants to hear of lists that change. A server that does not tell is not
-// a failure.
+// listen subscribes to changes of lists. A server without such notifications is
+// not a failure.
 func listen(ctx context.Context, c *client.Client) {
 	var f client.Filter
 	known := c.Server().Capabilities
@@ -242,7 +242,7 @@ func listen(ctx context.Context, c *client.Client) {
 	if f.ToolsListChanged || f.PromptsListChanged || f.ResourcesListChanged {
 		agreed, cancel := context.WithTimeout(ctx, agreeTime)
 		defer cancel()
-		_, _ = c.Listen(agreed, f, nil) // OnNotification hears it
+		_, _ = c.Listen(agreed, f, nil) // OnNotification receives it
 	}
 }
 
@@ -337,7 +337,7 @@ func (i *Inspector) revisionNow() protocol.Revision {
 	return protocol.Latest
 }
 
-// tap hears what one connection says.
+// tap receives the messages of one connection.
 type tap struct {
 	i       *Inspector
 	attempt int
@@ -367,7 +367,7 @@ func (t *tap) note(message []byte) {
 	}
 }
 
-// around hears of the requests of HTTP.
+// around receives the HTTP requests.
 func (t *tap) around(next http.RoundTripper) http.RoundTripper {
 	return record.Exchanging(noting{next, &t.i.reach}, func(body []byte, x record.Exchange) { t.i.store.Exchange(t.conn(), body, x) })
 }

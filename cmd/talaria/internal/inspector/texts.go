@@ -81,8 +81,8 @@ func variablesOf(template string) ([]protocol.PromptArgument, error) {
 	return list, nil
 }
 
-// expanded is the URI that a template is with these values, a JSON object; "" if
-// they are none.
+// expanded is the URI of a template with these values, a JSON object; "" if the
+// values are invalid.
 func expanded(template string, value []byte) string {
 	var given map[string]json.RawMessage
 	if json.Unmarshal(value, &given) != nil {

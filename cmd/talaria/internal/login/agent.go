@@ -36,7 +36,7 @@ func (a *Agent) Open(ctx context.Context, registered []string) (oauth.Visit, err
 	}
 	if len(registered) == 0 {
 		if a.Login.Registers() {
-			return nil, &Needed{URL: a.Login.URL} // a client that is registered in vain helps nobody
+			return nil, &Needed{URL: a.Login.URL} // a registration without a login is of no use
 		}
 		registered = []string{"http://127.0.0.1/callback"}
 	}

@@ -10,8 +10,8 @@ import (
 )
 
 // Anew returns the store for a login that registers the client again, whatever
-// is stored: an authorization server may have forgotten it, and tells the
-// browser alone.
+// is stored: an authorization server may have forgotten it, and only the
+// browser shows that.
 func (s *Store) Anew() *Store {
 	return &Store{Path: s.Path, store: &forgetful{Store: s.store, renewed: map[string]bool{}}}
 }

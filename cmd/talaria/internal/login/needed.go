@@ -149,7 +149,7 @@ func (g *Gate) leads(ctx context.Context) bool {
 // gateTime is how long a command that was refused looks for a login.
 const gateTime = 5 * time.Second
 
-// answered returns the error of a JSON-RPC response, nil if body is none.
+// answered returns the error of a JSON-RPC response, nil if body is not one.
 func answered(body []byte) *protocol.Error {
 	var response struct {
 		Error *protocol.Error `json:"error"`

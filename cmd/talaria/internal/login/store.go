@@ -23,8 +23,8 @@ import (
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
-// Login is how somebody logged in to a server, so that later commands can do it
-// in the same way. The tokens are elsewhere in the store.
+// Login describes how a user logged in to a server, so that later commands can
+// do it in the same way. The tokens are elsewhere in the store.
 type Login struct {
 	URL           string    `json:"url"`
 	ClientID      string    `json:"client_id,omitempty"`
@@ -84,8 +84,8 @@ func (s *Store) Client(l *Login, agent oauth.UserAgent, next http.RoundTripper) 
 }
 
 // assertion reads the JWT of the platform for an authorization server. The MCP
-// server has named that, and whoever has the JWT can use it where it is meant
-// for: so it goes to no other, unless the user has named the issuer himself.
+// server has named that, and a holder of the JWT can use it at its audience:
+// so it goes to no other server, unless the user has named the issuer.
 func (l *Login) assertion(_ context.Context, issuer string) (string, error) {
 	text, err := files.Text(l.AssertionFile, files.MaxSecret)
 	if err != nil {
@@ -118,7 +118,7 @@ func audiences(assertion string) []string {
 		return []string{one}
 	}
 	var list []string
-	_ = jsonx.Unmarshal(claims.Audience, &list) // what is neither names nobody
+	_ = jsonx.Unmarshal(claims.Audience, &list) // any other value has no audience
 	return list
 }
 

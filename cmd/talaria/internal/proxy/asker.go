@@ -80,7 +80,7 @@ func (a *asker) meet(params []byte) {
 	}
 }
 
-// take gives an answer to who waits for it.
+// take passes an answer to the request that waits for it.
 func (a *asker) take(m *protocol.Message) bool {
 	var id string
 	if jsonx.Unmarshal([]byte(m.ID.String()), &id) != nil || !strings.HasPrefix(id, questionID) {

@@ -204,8 +204,8 @@ func (b *backend) Close() error {
 	return err
 }
 
-// server is what the server behind says of itself, without capabilities that end here.
-// While it is disconnected that is what it said.
+// server is the description of the server behind, without capabilities that end here.
+// While it is disconnected that is the last one.
 func (b *backend) server() (client.Server, protocol.ServerCapabilities) {
 	var hello struct {
 		Capabilities protocol.ServerCapabilities `json:"capabilities"`

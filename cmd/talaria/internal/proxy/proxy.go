@@ -40,8 +40,8 @@ type Options struct {
 	// connection that is lost is tried again for as long as the proxy lives, unless
 	// Connect changes that, too. Swap replaces Connect.
 	Connect Connect
-	// One says that there is one client alone, as over standard input and
-	// output. It can be asked, and all that it does shares a connection.
+	// One means that there is only one client, as over standard input and output. It
+	// can be asked, and everything that it does shares a connection.
 	One bool
 	// Refused finds the answer to an error that is not one of the server's, such
 	// as what to run where a login is wanted; nil means that there is none. A nil
@@ -199,7 +199,8 @@ func (p *Proxy) connect(ctx context.Context, session string) (*backend, error) {
 	return &backend{session: session, ended: make(chan struct{}), now: c}, nil
 }
 
-// open connects to the server behind. The connection comes back however long that is away.
+// open connects to the server behind. The connection is opened again, however
+// long the server is unavailable.
 func (p *Proxy) open(ctx context.Context, session string, way Connect) (*connection, error) {
 	c := &connection{idle: make(chan struct{})}
 	o := &client.Options{Timeout: 30 * time.Second, MaxTimeout: -1, Roots: nil, Logger: p.opts.Logger, LaxCapabilities: true,
@@ -230,7 +231,7 @@ func (p *Proxy) Conn(conn transport.Conn) transport.Conn { return p.asker.attach
 // Close ends every connection to the server behind.
 func (p *Proxy) Close() error { return p.backends.close() }
 
-// warn logs what failed and matters to nobody who waits.
+// warn logs a failure that no caller waits for.
 func (p *Proxy) warn(err error, what string) {
 	if err != nil {
 		p.opts.Logger.Warn().Err(visible.Error(err)).Msg(what)
@@ -353,7 +354,7 @@ func result(raw json.RawMessage, rev protocol.Revision, method string, pages cur
 }
 
 // missing makes the error of resources/read say in the client's revision whether the
-// resource does not exist, which is another code or the URI in its data.
+// resource does not exist, by the code or the URI in its data.
 func missing(f *mcp.Frame, err error, gone bool) error {
 	fault, ok := errors.AsType[*protocol.Error](err)
 	if !ok || f.Request().Method != protocol.MethodResourcesRead {
@@ -388,8 +389,8 @@ func (p *Proxy) fault(err error) error {
 	if p.opts.One {
 		return broken(err)
 	}
-	// What a command writes to standard error, and what it may miss of the
-	// environment here, is not for every client of the proxy.
+	// The standard error of a command, and names of missing environment variables,
+	// are not for every client of the proxy.
 	silent, isSilent := errors.AsType[*client.SilentError](err)
 	exit, hasEnded := errors.AsType[*transport.ExitError](err)
 	switch {
@@ -455,7 +456,7 @@ func (p *Proxy) subscribe(f *mcp.Frame, next mcp.Handler) (protocol.Result, erro
 }
 
 // again notifies clients that the lists may have changed: a server that has come back
-// may be another.
+// may have changed.
 func (p *Proxy) again(session string) {
 	server := p.server.Load()
 	if server == nil {

@@ -22,12 +22,12 @@ type Streams struct {
 	Signals  <-chan os.Signal // passed on to the command
 }
 
-// lastData is how long what a command has left in its pipes may take to be read,
-// when it has ended and somebody that it started has them.
+// lastData is how long the output of a command is read after its end, while a
+// process that it started holds its pipes.
 const lastData = time.Second
 
 // endTime is how long a command may live on after SIGTERM was passed on to it. Then it is
-// killed: whoever kills this process in its place would leave the command behind.
+// killed: killing this process instead would leave the command behind.
 const endTime = 10 * time.Second
 
 // Command runs a command with the streams, the environment and the folder of this
@@ -35,8 +35,8 @@ const endTime = 10 * time.Second
 // code; err is that it could not be started.
 //
 // A message is recorded before it is passed on, so that a question is before its
-// answer. A Read of In that waits when the command ends is left alone: the
-// process ends with it.
+// answer. A Read of In that waits when the command ends is abandoned: the process
+// ends with it.
 func Command(ctx context.Context, w *recording.Writer, words []string, s Streams) (code int, err error) {
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.WaitDelay = lastData

@@ -20,8 +20,9 @@ import (
 // MaxFile is how long a recording may become, in bytes.
 const MaxFile = 1 << 30
 
-// Open opens a recording to be appended to; it is made if it is missing, for its
-// owner alone, and so is the folder of a name that Fresh has returned.
+// Open opens a recording to be appended to; it is made if it is missing,
+// readable only by its owner, and so is the folder of a name that Fresh has
+// returned.
 func Open(name string) (*os.File, error) {
 	f, err := files.Append(name, 0o600)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// The statuses of rows that look like failures and are none.
+// The statuses of rows that look like failures and are normal.
 const (
 	// Negotiation is that of a request with which a client finds out what the server
 	// speaks, which older servers refuse.

@@ -144,7 +144,7 @@ func (s *Store) take(e recording.Entry) {
 }
 
 // keyOf returns the key of a request in Store.open. Ids of one value are one id, as 1 and
-// 1.0 are; what is not an id is told by its text.
+// 1.0 are; an invalid id is compared as text.
 func keyOf(conn string, dir recording.Dir, id json.RawMessage) string {
 	text := string(id)
 	var known protocol.ID

@@ -22,8 +22,8 @@ type Renderer struct {
 }
 
 // Call shows the result of a tool; name is the tool's, for files. Text that only
-// repeats the structured content is not shown next to it. What cannot be saved
-// is in the error, and all else is shown nevertheless.
+// repeats the structured content is not shown next to it. The error has
+// everything that cannot be saved; the rest is shown.
 func (r *Renderer) Call(name string, result *client.CallToolResult) error {
 	var faults []error
 	shown := result.Structured == nil

@@ -101,7 +101,7 @@ func matching(list []string, typed string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(text string) bool { return !strings.HasPrefix(text, typed) })
 }
 
-// first completes the first word alone.
+// first completes only the first word.
 func first(candidates func() []string) func(typed []string) []string {
 	return func(typed []string) []string {
 		if len(typed) > 1 {

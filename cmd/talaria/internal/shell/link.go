@@ -118,7 +118,7 @@ func listing[T any](l *link, what string, ask asking[T], show func([]T)) func(co
 		}
 		l.Console.Printf("found %d %s%s", len(items), what, plural)
 		show(items)
-		return err // of entries that are none
+		return err // of invalid entries
 	}
 }
 

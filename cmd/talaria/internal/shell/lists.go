@@ -30,7 +30,7 @@ func (l *lists) of(c *client.Client) {
 	}
 }
 
-// changed takes the notification that a list is another.
+// changed handles the notification that a list has changed.
 func (l *lists) changed(method string) {
 	switch method {
 	case protocol.MethodToolsChanged:

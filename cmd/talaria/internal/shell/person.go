@@ -11,8 +11,7 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/form"
 )
 
-// person is asked for what a command needs and was not typed, if anybody is
-// there.
+// person is asked for missing arguments of a command, if there is a person.
 type person struct {
 	console *console.Console
 	editor  *editor.Editor

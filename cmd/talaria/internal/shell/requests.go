@@ -13,7 +13,7 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// requests are the commands that send one message, and ask nobody.
+// requests are the commands that send one message, and never ask.
 type requests struct{ *link }
 
 func (r requests) ping(ctx context.Context, _ string) error {

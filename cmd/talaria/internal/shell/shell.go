@@ -95,7 +95,7 @@ func (s *Shell) Run(ctx context.Context) error {
 		s.report(err)
 		s.Console.Notef("not connected; initialize tries again, exit leaves")
 	}
-	for s.Console.Broken() == nil { // else nobody sees what the commands do
+	for s.Console.Broken() == nil { // otherwise the results are not visible
 		line, err := s.Editor.Line(Prompt, s.commands.complete, true)
 		name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		c, known := s.commands.find(name)

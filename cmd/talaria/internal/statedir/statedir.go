@@ -9,7 +9,8 @@ import (
 	"runtime"
 )
 
-// Make returns a folder below that of this program, and makes it, for its user alone.
+// Make returns a folder below that of this program, and makes it, readable only
+// by its user.
 func Make(parts ...string) (string, error) {
 	dir := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(dir) { // the specification says to ignore others
@@ -32,8 +33,8 @@ func Make(parts ...string) (string, error) {
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
-// Replace writes a whole file, for its owner alone: who reads it in the meantime,
-// and who comes after a crash, has the old text or the new one.
+// Replace writes a whole file, readable only by its owner. A reader in the
+// meantime, or after a crash, has the old text or the new one.
 func Replace(path string, text []byte) error {
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // mode 0600
 	if err != nil {

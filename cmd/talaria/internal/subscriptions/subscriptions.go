@@ -46,7 +46,7 @@ func (s *Set) Add(ctx context.Context, c *client.Client, uri string) (added bool
 	s.byURI[uri] = sub
 	s.mu.Unlock()
 	if other != nil {
-		return false, other.Close() // somebody else was faster, or it had ended
+		return false, other.Close() // another goroutine was faster, or it had ended
 	}
 	return true, nil
 }

@@ -11,8 +11,8 @@ import (
 // ErrIdle is the cause of what took too long.
 var ErrIdle = errors.New("no answer in time")
 
-// idleTimer ends a context when nothing was heard for a while. It does not run
-// while a person is asked something, who may take their time.
+// idleTimer ends a context when nothing was received for a while. It does not
+// run while a person is asked something, who may take their time.
 type idleTimer struct {
 	limit  time.Duration // 0 or less means no limit
 	cancel context.CancelCauseFunc
@@ -30,11 +30,11 @@ func newIdleTimer(ctx context.Context, limit time.Duration) (context.Context, *i
 	return ctx, p
 }
 
-// heard starts the time again.
+// restart starts the time again.
 func (p *idleTimer) heard() { p.heardBefore(0) }
 
-// heardBefore is heard of what need not be heard of again for a while, such as
-// a task that the server does not want to be looked at.
+// heardBefore counts as received what need not arrive again for a while, such
+// as the state of a task with a long poll interval.
 func (p *idleTimer) heardBefore(quiet time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -73,7 +73,7 @@ func (t *Terminal) Configure(o *client.Options) {
 	if t.opts.Verbose > 0 {
 		o.LogLevel = t.level
 	}
-	// The terminal has patience of its own, which rests while a person is asked.
+	// The terminal has its own time limit, which stops while a person is asked.
 	o.Timeout, o.MaxTimeout = -1, -1
 }
 
@@ -88,9 +88,9 @@ func (t *Terminal) Catch() (release func()) {
 // that may take a while: with them, the server is asked for progress.
 type Operation func(ctx context.Context, call ...client.CallOption) error
 
-// Run does something until it is done, Ctrl-C is pressed or patience ends. At a
-// question Ctrl-C cancels that alone; pressed at several in a row it ends the
-// operation too, since a server may ask forever.
+// Run does something until it is done, Ctrl-C is pressed or the time is over.
+// At a question Ctrl-C cancels only the question; pressed at several in a row
+// it ends the operation too, since a server may ask forever.
 func (t *Terminal) Run(ctx context.Context, op Operation) error {
 	interrupt, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -179,8 +179,8 @@ func All[T any](list iter.Seq2[T, error]) ([]T, error) {
 	return items, nil
 }
 
-// noAnswer is the error of an operation that patience ended: a timeout, with what
-// is known of the reason.
+// noAnswer is the error of an operation whose time is over: a timeout, with the
+// known reasons.
 type noAnswer struct {
 	limit  time.Duration
 	silent *client.SilentError // nil unless it was a command that did not start to answer
@@ -266,7 +266,7 @@ func (t *Terminal) log(entry client.LogEntry) {
 	t.Notice("[%s] %s: %s", entry.Level, from, entry.Text())
 }
 
-// put gives a question to whoever runs the terminal, and waits.
+// put gives a question to the goroutine that runs the terminal, and waits.
 func (t *Terminal) put(ctx context.Context, ask func(form.Asker) error) error {
 	q := &question{ctx: ctx, ask: ask, done: make(chan error, 1)}
 	t.mu.Lock()
