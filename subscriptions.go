@@ -121,7 +121,7 @@ func (u *subscriptions) interest(topic string, wanted bool) {
 	}
 }
 
-// onChange: notifies the clients of this replica of a change that another has
+// heard notifies the clients of this replica of a change that another has
 // published. It returns false if it could not find out what to send.
 func (u *subscriptions) heard(topic string) (ok bool) {
 	if uri, ok := topics.ResourceOf(topic); ok {

@@ -72,7 +72,7 @@ func (r *request) do(ctx context.Context) (result json.RawMessage, err error) {
 	return result, nil
 }
 
-// insistently calls do within Options.Around.
+// insist calls do within Options.Around.
 func (r *request) insist(ctx context.Context) (json.RawMessage, error) {
 	began := time.Now()
 	for n := 1; ; n++ {

@@ -409,7 +409,7 @@ func (w *taskWatch) end() {
 	<-w.over
 }
 
-// Receives a notification about the task. A newer one replaces one that has
+// hear receives a notification about the task. A newer one replaces one that has
 // not been taken.
 func (w *taskWatch) hear(n Notification) {
 	if n.Method != protocol.MethodTaskStatus {

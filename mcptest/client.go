@@ -36,7 +36,7 @@ type Client struct {
 	mu            sync.Mutex
 	tokens        int // of progress, that calls have had
 	notifications []client.Notification
-	waited        map[int]bool // indexes of those that were waited for
+	waited        map[int]bool // indexes of those that WaitFor has returned
 	logs          []client.LogEntry
 	progress      map[string][]client.Progress // by token
 	another       chan struct{}                // closed when a notification comes
@@ -235,9 +235,9 @@ func (c *Client) hear(fromServer bool, text []byte) {
 //	c.Listen(client.Filter{ResourceSubscriptions: []string{"config://app"}})
 //	c.WaitFor(protocol.MethodResourceUpdated)
 //
-// Legacy revisions subscribe to the resources; of lists they are told anyway.
-// The server agrees to what it declares and leaves the rest out. It lasts until
-// the client is closed.
+// Legacy revisions subscribe to the resources; changes of lists are announced
+// without a subscription. The server agrees to what it declares and leaves the
+// rest out. It lasts until the client is closed.
 func (c *Client) Listen(filter client.Filter) {
 	c.t.Helper()
 	ctx, cancel := c.within("no notifications/subscriptions/acknowledged")

@@ -21,7 +21,7 @@
 // them. The end of the test closes the client, and with it the server's side of
 // the connection; an error of that side fails the test.
 //
-// It is package client with everything turned off that that does by itself:
-// retries, caching, reconnecting, waiting for tasks. What a test sees is what
-// it has done. Only pings are answered without a script.
+// The test client never retries, caches, reconnects or waits for tasks, so that
+// a test sees exactly what the server sent. Only pings are answered without a
+// script.
 package mcptest

@@ -94,11 +94,8 @@ func OverHTTP() Option { return func(c *config) { c.http = true } }
 // Header adds a header to each HTTP request of the client.
 func Header(name, value string) Option { return func(c *config) { c.headers[name] = value } }
 
-// As makes the client somebody, as authorization does: handlers find id with
-// Frame.Identity, and components with Scopes are there for those that it has.
-// The default is nobody, who has none.
-//
-//	c := mcptest.New(t, server, mcptest.As(mcp.Identity{Subject: "alice", Scopes: []string{"notes:write"}}))
+// As gives the client an identity, as authorization does: Frame.Identity returns id, and components
+// with Scopes exist if id has the scopes. Without it the client is anonymous, and has no scopes.
 func As(id mcp.Identity) Option { return func(c *config) { c.identity = &id } }
 
 // Timeout says how long to wait for an answer; the default is 10

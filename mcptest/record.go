@@ -78,7 +78,7 @@ func (r *recorder) end() {
 		dir = r.t.ArtifactDir()
 	}
 	name := strings.NewReplacer("/", "-", `\`, "-", "*", "-").Replace(r.t.Name())
-	file, err := os.CreateTemp(dir, name+"-*.jsonl") // for this user alone
+	file, err := os.CreateTemp(dir, name+"-*.jsonl") // readable only by this user
 	if err == nil {
 		_, err = file.Write(r.text.Bytes())
 		if closed := file.Close(); err == nil {

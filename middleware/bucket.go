@@ -40,7 +40,7 @@ type pace struct {
 	steps    int           // how often ahead can be halved
 }
 
-// newPace returns the pace of so many calls a second.
+// newPace returns the pace of n calls a second.
 func newPace(rate float64, burst int) pace {
 	// Beyond that times cannot be added any more.
 	longest := float64(math.MaxInt64/8) / float64(burst)

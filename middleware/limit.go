@@ -15,12 +15,12 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// ConcurrencyLimit lets so many requests run at a time, of all clients
-// together; less than 1 counts as 1. Those beyond that wait for as long as wait
-// and are then refused; 0 refuses them at once. Only requests that run handlers
-// count: the handshake, lists and subscriptions do not. A handler that waits for
-// its client's answer, in legacy revisions, keeps its place. A call that a handler makes
-// with mcp.Server.Call runs in the place of that.
+// ConcurrencyLimit allows at most limit concurrent requests, over all clients; less than
+// 1 counts as 1. Those beyond that wait for as long as wait and are then refused; 0
+// refuses them at once. Only requests that run handlers count: the handshake, lists and
+// subscriptions do not. A handler that waits for its client's answer, in legacy
+// revisions, keeps its place. A call that a handler makes with mcp.Server.Call runs in
+// the place of that.
 func ConcurrencyLimit(limit int, wait time.Duration) mcp.Middleware {
 	places := make(chan struct{}, max(1, limit))
 	return func(next mcp.Handler) mcp.Handler {
@@ -199,7 +199,8 @@ func grouped(n int) string {
 	return text
 }
 
-// plainJSON encodes without the escapes that HTML needs. What it is given encodes.
+// plainJSON encodes without the escapes that HTML needs. Its argument always
+// encodes.
 func plainJSON(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -29,13 +29,13 @@ type RateLimitOptions struct {
 	// 200,000, which take some 64 MiB. Of one client it is 256. Beyond that the
 	// further tools of a client share their limit.
 	MaxTools int
-	// Store makes the limits those of all replicas of the server together; it is
-	// the store of mcp.Options. A call asks it, unless calls before it have taken
-	// some ahead: at most those of a tenth of a second, which have to be made within
-	// a second. That a call is refused is mostly known without the Store. While it
+	// Store makes the limits those of all replicas of the server together; it is the
+	// store of mcp.Options. A call asks it, unless calls before it have taken some
+	// ahead: at most those of a tenth of a second, which have to be made within a
+	// second. That a call is refused is mostly known without the Store. While it
 	// does not answer, each replica has the limits for itself. The clocks of the
 	// replicas have to agree within a part of the time that Burst calls take at
-	// Rate. nil means that this process counts alone.
+	// Rate. nil means that this process has its own limits.
 	Store scale.Store
 	// Secret, of 16 random bytes or more, hides from the Store who calls what. It is
 	// needed with a Store, the same at all replicas; a key of mcp.Options.StateKeys
@@ -110,7 +110,7 @@ func said(limit rate.Limit) string {
 }
 
 // clients holds the budgets of all clients. A budget is dropped only when it is
-// full again, so that nobody gets a new one by making other clients come. mu
+// full again, so that a client cannot get a new one by flooding the table. mu
 // guards the fields below it and all budgets.
 type clients struct {
 	limits RateLimitOptions
@@ -121,7 +121,7 @@ type clients struct {
 	mu     sync.Mutex
 	all    map[string]*budget
 	kept   int       // buckets of tools, of all clients
-	others budget    // of the clients for whom there is no place
+	others budget    // of the clients without a place
 	swept  time.Time // when there was last looked for places
 	away   instant   // until when the store is not asked, because it failed
 	failed bool      // the store, when it was last asked
@@ -143,7 +143,7 @@ func newClients(limits RateLimitOptions) *clients {
 }
 
 // now returns the time: that of the clock on the wall, which replicas have in
-// common, if they share the limits, and else one that nobody can set.
+// common, if they share the limits, and else one that cannot be set.
 func (t *clients) now() instant {
 	if t.shared != nil {
 		return instant(time.Now().UnixNano())
@@ -194,7 +194,7 @@ func (t *clients) take(ctx context.Context, client, tool string) time.Duration {
 			switch {
 			case answered:
 			case ctx.Err() != nil:
-				return rateRetry // nobody hears of it
+				return rateRetry // its error is not reported
 			default: // the store does not care about the time
 				t.away = t.now().add(rateRetry)
 			}
@@ -243,7 +243,7 @@ func (t *clients) ask(ctx context.Context, b *bucket, key scale.Key) {
 		case there.taken:
 			b.rev, b.due = there.rev, max(b.due, next)
 			b.held, b.until = n, now.add(rateHeld)
-		default: // somebody else has, and what he left is known now
+		default: // another replica took some, and the rest is known now
 			b.rev, b.due = there.rev, there.due
 		}
 	}
@@ -329,5 +329,5 @@ func (t *clients) sweep(of *budget) int {
 	return len(of.tools)
 }
 
-// full reports whether a bucket is as good as a new one, and nobody needs it.
+// full reports whether a bucket is as good as a new one, and can be dropped.
 func (t *clients) full(b *bucket) bool { return b.due <= t.now() && b.asking == nil }

@@ -35,7 +35,7 @@ type sharedRates struct {
 
 // sharedBucket is what an entry says.
 type sharedBucket struct {
-	taken bool // what was to be taken; else somebody else has taken something
+	taken bool // the calls were taken; otherwise another replica has taken some
 	rev   scale.Rev
 	due   instant
 }
@@ -59,7 +59,7 @@ func newSharedRates(limits RateLimitOptions) *sharedRates {
 }
 
 // key returns where the bucket of that name is. Names of users can be guessed,
-// and whoever runs the store could compare a plain digest with his guesses.
+// and the operator of the store could compare a plain digest with guesses.
 func (s *sharedRates) key(named ...string) scale.Key {
 	mac := hmac.New(sha256.New, s.names)
 	mac.Write(seal.Binding(append([]string{s.pace}, named...)...))

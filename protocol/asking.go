@@ -14,7 +14,7 @@ import (
 // user opens.
 type ElicitParams struct {
 	Mode string `json:"mode,omitempty"` // "form" or "url"; revisions from 2025-11-25 on
-	// Message is what the user is told; every mode has it.
+	// Message is the text for the user; every mode has it.
 	Message string `json:"message"`
 	// RequestedSchema is the JSON Schema of the form's answer: an object whose
 	// properties are strings, numbers, booleans or enumerations. It belongs to
@@ -22,7 +22,7 @@ type ElicitParams struct {
 	RequestedSchema json.RawMessage `json:"requestedSchema,omitempty"`
 	// URL is the page to open. It belongs to mode url.
 	URL           string `json:"url,omitempty"`
-	ElicitationID string `json:"elicitationId,omitempty"` // for url, in 2025-11-25 alone
+	ElicitationID string `json:"elicitationId,omitempty"` // for url, only in 2025-11-25
 }
 
 // ElicitAction is what the user did with a question.
@@ -187,8 +187,8 @@ type InputRequest struct {
 // InputRequiredResult tells the client to answer the questions and then to send
 // its request again with the answers and with State (basic/patterns/mrtr of
 // 2026-07-28). It replaces the requests that legacy servers send to their
-// clients. State is opaque to the client, which returns it unread; it must
-// therefore be protected by whoever makes it.
+// clients. State is opaque to the client, which returns it unread; its author
+// must therefore protect it.
 type InputRequiredResult struct {
 	Requests []InputRequest // in the order asked
 	State    string

@@ -30,7 +30,7 @@ type Annotations struct {
 }
 
 // UnmarshalJSON implements [json.Unmarshaler]. A LastModified without a zone is
-// in UTC, and may be a day alone.
+// in UTC, and may be only a day.
 func (a *Annotations) UnmarshalJSON(data []byte) error {
 	type members Annotations
 	wire := struct {
@@ -113,8 +113,9 @@ type ResourceContents struct {
 	Meta     map[string]any
 }
 
-// Icon is an image that stands for something in a user interface. Who shows one
-// that a server has sent loads https: and data: URIs alone, without credentials.
+// Icon is an image that stands for something in a user interface. A program that
+// shows one of a server should load only https: and data: URIs, without
+// credentials.
 type Icon struct {
 	Src      string   `json:"src"` // https: or data: URI
 	MIMEType string   `json:"mimeType,omitempty"`

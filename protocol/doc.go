@@ -5,7 +5,7 @@
 // # Layers
 //
 // Values of this package know how to read and write themselves and nothing else.
-// What a message means is decided above: the dispatcher chooses the handler of a
+// Other packages handle messages: the dispatcher chooses the handler of a
 // method, package session keeps what outlives a request, and the transports
 // carry the bytes. For that reason the package imports no other public package
 // of the module, and servers and clients share it. What only the transports and
@@ -63,7 +63,7 @@
 // Revisions are ordered, see [Revision]. Those up to 2025-11-25 are called
 // legacy here: a session begins with initialize. Those from 2026-07-28 on are
 // called modern: every request carries its revision, client and capabilities in
-// _meta and stands alone.
+// _meta and is stateless.
 //
 // Specification: https://modelcontextprotocol.io/specification/ with the date of
 // a revision behind it. Comments name pages by their path below that, as in

@@ -38,8 +38,8 @@ const (
 
 	// CodeBusy answers requests beyond a limit of the server.
 	CodeBusy Code = 429
-	// CodeUnavailable answers requests that the server cannot serve for now,
-	// whoever sends them: what it needs for that does not answer.
+	// CodeUnavailable answers requests that the server cannot serve for now, from
+	// any client: a service that it needs does not answer.
 	CodeUnavailable Code = 503
 	// CodeInsufficientScope answers requests whose access token lacks a scope.
 	// Over HTTP, status 403 and WWW-Authenticate say the same.

@@ -88,7 +88,7 @@ const maxID = 1 << 10
 // errLongID is the error of an id that is longer.
 var errLongID = fmt.Errorf("is longer than %d bytes", maxID)
 
-// scanID reads an id. Its error goes on where the name of the id ends.
+// scanID reads an id. Its error is a text that follows the name of the id.
 func scanID(s *jsonx.Scanner) (ID, error) {
 	kind := s.Peek()
 	switch kind {
@@ -116,7 +116,7 @@ func scanID(s *jsonx.Scanner) (ID, error) {
 }
 
 // scanInteger reads a number whose value is an integer, in any spelling, and returns
-// its text. Its error goes on where the name of the number ends.
+// its text. Its error is a text that follows the name of the number.
 func scanInteger(s *jsonx.Scanner) ([]byte, error) {
 	text, plain, err := s.Number()
 	if err != nil || plain {

@@ -4,8 +4,8 @@ import "fmt"
 
 // Level is the severity of a log message, after RFC 5424
 // (server/utilities/logging). Levels are ordered: a greater one is more severe.
-// The zero Level is none; as the threshold of a client it means that nothing is
-// sent.
+// The zero Level is invalid; as the threshold of a client it means that nothing
+// is sent.
 type Level uint8
 
 // The levels, least severe first.

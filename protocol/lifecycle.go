@@ -70,7 +70,7 @@ type ServerCapabilities struct {
 }
 
 // ListCapability says that there is a list: of components of the server, or of
-// roots of the client. ListChanged says that the other side is told when it
+// roots of the client. ListChanged says that the other side is notified of
 // changes.
 type ListCapability struct {
 	ListChanged bool `json:"listChanged,omitempty"`
@@ -83,8 +83,9 @@ type ResourcesCapability struct {
 	ListChanged bool `json:"listChanged,omitempty"`
 }
 
-// Cache tells clients how long and for whom they may keep a result
-// (server/utilities/caching of 2026-07-28). The zero value means not at all.
+// Cache has the time that a client may cache a result, and whether shared
+// caches may (server/utilities/caching of 2026-07-28). The zero value means
+// not at all.
 type Cache struct {
 	TTL time.Duration // in whole milliseconds on the wire
 	// Public says that the result is the same for all clients, so that a shared

@@ -5,14 +5,15 @@ import "bytes"
 // magic is how the bytes of one type of media begin. Both parts must be there;
 // the second one is after skip bytes.
 type magic struct {
-	image, audio string // the media type, or "" if it is none of that kind
+	image, audio string // the media type, or "" if it is not of that kind
 	first        string
 	skip         int
 	second       string
 }
 
-// magics has the types of images and sounds that are told by their bytes, as
-// the WHATWG standard "MIME Sniffing" does, with FLAC, MP4 and AVIF added.
+// magics has the types of images and sounds that are recognized by their
+// bytes, as the WHATWG standard "MIME Sniffing" does, with FLAC, MP4 and
+// AVIF added.
 var magics = []magic{
 	{image: "image/png", first: "\x89PNG\r\n\x1a\n"},
 	{image: "image/jpeg", first: "\xff\xd8\xff"},

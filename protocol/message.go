@@ -30,7 +30,7 @@ type Message struct {
 	Error  []byte // nil if absent
 }
 
-// Kind says what a Message is. The zero Kind is none of them: neither method nor
+// Kind says what a Message is. The zero Kind is invalid: neither method nor
 // result nor error is there.
 type Kind uint8
 
@@ -77,7 +77,7 @@ const (
 	hasParams
 	hasResult
 	hasError
-	hasNullID // beside hasID
+	hasNullID // in addition to hasID
 )
 
 // Decode reads one message from text, which may begin with a byte order mark. The whole
@@ -213,9 +213,9 @@ func scanMember(s *jsonx.Scanner, m *Message, name []byte) (bit int, fault *Erro
 	return 0, nil, err
 }
 
-// scanID reads the id into m. It skips the value first, so that the scan can go
-// on behind an id that is not allowed, and then reads the same bytes again as
-// an ID.
+// scanID reads the id into m. It skips the value first, so that the scan can
+// continue after an id that is not allowed, and then reads the same bytes again
+// as an ID.
 func (m *Message) scanID(s *jsonx.Scanner) (*Error, error) {
 	if kind := s.Peek(); kind != jsonx.String && kind != jsonx.Number {
 		_, err := s.Skip()
@@ -301,8 +301,8 @@ func methodName(b []byte) string {
 const maxLine = 4 << 20
 
 // DecodeLines reads the messages of a stream as standard input and output carry
-// it: one on each line, or a batch of them. A line that is none yields the error
-// of Decode, and the stream continues; an error of reading, such as
+// it: one on each line, or a batch of them. An invalid line yields the error of
+// Decode, and the stream continues; an error of reading, such as
 // bufio.ErrTooLong for a line of more than 4 MiB, is the last that is yielded.
 func DecodeLines(r io.Reader) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
@@ -334,8 +334,8 @@ func DecodeLines(r io.Reader) iter.Seq2[Message, error] {
 
 // DecodeBatch reads the messages of a JSON array. One that is not valid yields
 // the error of Decode, and the others follow; what is wrong with the array
-// itself is the only thing that is yielded then: it is no JSON, it is empty, or
-// rev has no batches. Revision 2025-03-26 alone has them.
+// itself is the only thing that is yielded then: it is not JSON, it is empty,
+// or rev has no batches. Only revision 2025-03-26 has them.
 func DecodeBatch(text []byte, rev Revision) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
 		messages, _, err := internals{}.SplitBatch(text, rev, len(text))

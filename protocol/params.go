@@ -33,8 +33,8 @@ type Meta struct {
 	ProgressToken      []byte // the JSON text of a string or an integer; nil if absent
 }
 
-// DecodeParams reads the params of m into p. What has the wrong type, or is
-// there twice, is an *Error with the code CodeInvalidParams.
+// DecodeParams reads the params of m into p. A member of the wrong type, or a
+// duplicate one, is an *Error with the code CodeInvalidParams.
 func (m *Message) DecodeParams(p *Params) error {
 	raw := m.Params
 	*p = Params{Raw: raw}
@@ -56,7 +56,7 @@ type paramsDecoder struct {
 	named   string // the member that Name is read from
 	text    bool   // it must be a string
 	seen    uint   // bits of the keys of _meta that were there
-	invalid *Error // the first fault in _meta; the scan goes on to find its other members
+	invalid *Error // the first fault in _meta; the scan continues with its other members
 }
 
 // members reads the object of the params into p. The fault is the first of a
@@ -130,9 +130,9 @@ func duplicate(where, name string) *Error {
 }
 
 // member reads the value of one member, before which s stands, and passes it. The
-// value null counts as none.
-// Values that only a method itself understands are not looked into: arguments
-// that are no object are a fault of the call and not of the message.
+// value null counts as none. Values that only a method itself understands are not
+// looked into: arguments other than an object are a fault of the call and not of
+// the message.
 func (d *paramsDecoder) member(s *jsonx.Scanner, p *Params, name []byte) *Error {
 	kind := s.Peek()
 	start := s.Pos
@@ -196,8 +196,7 @@ func asError(err error) *Error {
 }
 
 // meta reads the object of _meta into m, and keeps its whole text in m.Raw.
-// Faults of meaning go to d.invalid; what meta returns is a fault of syntax
-// alone.
+// Faults of meaning go to d.invalid; meta returns only faults of syntax.
 func (d *paramsDecoder) meta(s *jsonx.Scanner, m *Meta) *Error {
 	start := s.Pos
 	more, err := s.ObjectStart()
@@ -239,10 +238,9 @@ var metaKeyKinds = [...]jsonx.Kind{
 	logLevelKey: jsonx.String,
 }
 
-// metaMember reads the value of one key of _meta, before which s stands, and
-// passes it. A value of the wrong type, other than null, is a fault and leaves its field as if the
-// key were absent. ClientInfo and ClientCapabilities stay encoded: most requests
-// end without anybody asking for them.
+// metaMember reads the value of one key of _meta, before which s stands, and passes it. A value of
+// the wrong type, other than null, is a fault and leaves its field as if the key were absent.
+// ClientInfo and ClientCapabilities stay encoded: most requests end without a use of them.
 func (d *paramsDecoder) metaMember(s *jsonx.Scanner, m *Meta, name []byte) {
 	key := metaKey(index(metaKeyNames[:], name))
 	if d.seen&(1<<key)&^1 != 0 {

@@ -5,13 +5,12 @@ import "slices"
 // Revision is one published revision of the specification: V20241105 to
 // V20260728, of which Latest is the newest. Revisions are ordered by date and
 // compare with < and >; for the one difference that most code asks about there
-// is Modern. The zero Revision is none of them: it has no name and is not
-// modern.
+// is Modern. The zero Revision is invalid: it has no name and is not modern.
 type Revision uint8
 
-// The revisions, oldest first. All but the last are legacy: they open a
-// session with initialize. From V20260728 on the protocol is modern: every
-// request carries its revision and stands alone.
+// The revisions, oldest first. All but the last are legacy: they open a session
+// with initialize. From V20260728 on the protocol is modern: every request
+// carries its revision and is stateless.
 const (
 	V20241105 Revision = iota + 1
 	V20250326

@@ -1,6 +1,6 @@
 package protocol
 
-// SubscriptionFilter says which changes a client wants to be told of
+// SubscriptionFilter selects the changes that a client is notified of
 // (basic/patterns/subscriptions of 2026-07-28). The zero value means none. The
 // server acknowledges a subscription with the part of its filter that it
 // honours.

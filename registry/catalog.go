@@ -6,8 +6,8 @@
 // it as it is; a server made with mcp.NewServer needs no more of it than Kind,
 // which mcp has, too.
 //
-//   - [Entry] is one component: its definition, what serves it, and the rules
-//     for who may use it. It does not change.
+//   - [Entry] is one component: its definition, its functions, and the rules of
+//     visibility. It does not change.
 //   - [Catalog] is the ordered set of entries of a server. Package mcp has one
 //     for the server and a small one for each legacy session to which a handler
 //     has added components. One Catalog can be mounted in another, under a
@@ -48,7 +48,7 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// Config says how a Catalog encodes its pages, and for whom they are.
+// Config has the encoding and the cache settings of the pages of a Catalog.
 type Config struct {
 	PageSize int            // entries per page; 0 means 1,000
 	Cache    protocol.Cache // hints for revisions that have them
@@ -56,8 +56,8 @@ type Config struct {
 	// Filter reports whether a component is there for the client of f, besides
 	// Entry.Visible; nil lets all pass.
 	Filter func(f *frame.Frame, kind Kind, key string) bool
-	// Coming is told of components that are about to be there, before any
-	// request can find them; nil is nobody. It runs with the Catalog locked for
+	// Coming is called with components that are about to be added, before any
+	// request can find them; it may be nil. It runs with the Catalog locked for
 	// changes and must not use it.
 	Coming func(entries []*Entry)
 }
@@ -66,7 +66,7 @@ type Config struct {
 const defaultPageSize = 1000
 
 // Catalog is an ordered set of components of every kind, sorted by key. It is
-// safe for concurrent use. What a client sees of it is a View.
+// safe for concurrent use. A client sees a View of it.
 type Catalog struct {
 	config  Config
 	current atomic.Pointer[map[Kind]*list] // never changed; replaced with mu held
@@ -82,7 +82,7 @@ func New(config Config) *Catalog {
 		config.PageSize = defaultPageSize
 	}
 	if config.Cache.TTL <= 0 {
-		config.Cache.Public = true // nobody keeps them
+		config.Cache.Public = true // they are not cached
 	}
 	c := &Catalog{config: config, watchers: make(map[int]func([]*Entry))}
 	lists := make(map[Kind]*list, len(kinds))
@@ -104,7 +104,8 @@ func (c *Catalog) list(kind Kind) *list {
 	return newList(&c.config, kind, nil)
 }
 
-// get finds a component, whoever may see it. Resources are found in lists or not.
+// get finds a component, ignoring visibility. Resources are found in lists or
+// not.
 func (c *Catalog) get(kind Kind, key string) (*Entry, bool) {
 	kind = kind.names()
 	e, ok := c.list(kind).get(key)
@@ -132,9 +133,8 @@ func (c *Catalog) shows(f *frame.Frame, e *Entry) bool {
 	return c.config.Filter == nil || kind == kindExtension || c.config.Filter(f, kind, key)
 }
 
-// has reports whether e is there, and not another in its place. It tells entries
-// apart by identity: one that was removed and added again with the same key is
-// another.
+// has reports whether e is in the Catalog. It compares identity: an entry that
+// was removed and added again with the same key is a different one.
 func (c *Catalog) has(e *Entry) bool {
 	there, _ := c.get(e.place())
 	return there == e
@@ -146,9 +146,9 @@ func (c *Catalog) Add(entries ...*Entry) error {
 	return c.change(func() (set, []*Entry, error) { return nil, entries, c.check(entries, nil) })
 }
 
-// Remove removes components of a kind, and returns how many there were. With the
-// resource that stands for others, as the SKILL.md of a skill does, those go, too;
-// alone they cannot be removed.
+// Remove removes components of a kind, and returns how many there were. Removing
+// the root resource of others, such as the SKILL.md of a skill, removes those as
+// well; they cannot be removed separately.
 func (c *Catalog) Remove(kind Kind, keys ...string) int {
 	named, gone := set{}, set{}
 	// The error is the callback's, and this one has none.
@@ -190,8 +190,8 @@ type internals struct{ *Catalog }
 // Check returns the error that Add would return now.
 func (c internals) Check(entries ...*Entry) error { return c.check(entries, nil) }
 
-// Digest returns a digest of the lists of those kinds, as nobody sees them whole:
-// two Catalogs with the same one offer the same. Components may run users' code.
+// Digest returns a digest of the lists of those kinds, ignoring visibility: two
+// Catalogs with the same one offer the same. Components may run users' code.
 func (c internals) Digest(kinds ...Kind) (string, error) {
 	var all []byte
 	for _, kind := range kinds {
@@ -205,12 +205,12 @@ func (c internals) Digest(kinds ...Kind) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(sum[:12]), nil
 }
 
-// Get finds a component, whoever may see it.
+// Get finds a component, ignoring visibility.
 func (c internals) Get(kind Kind, key string) (*Entry, bool) { return c.get(kind, key) }
 
 // Extensions returns the settings of the extensions that are declared, by their
-// identifiers; nil if there are none. One that came by several mounts has the same
-// settings in all of them, which clash has seen to. The map is the caller's.
+// identifiers; nil if there are none. An extension of several mounts has the same
+// settings, which clash has seen to. The map is the caller's.
 func (c internals) Extensions() map[string]any {
 	entries := c.list(kindExtension).entries
 	if len(entries) == 0 {
@@ -224,13 +224,13 @@ func (c internals) Extensions() map[string]any {
 	return all
 }
 
-// Watch calls fn after every change, on the goroutine that made it, with what
-// has come or gone, until stop is called. Who watches first is told first. fn
-// must return at once.
+// Watch calls fn after every change, on the goroutine that made it, with what has
+// come or gone, until stop is called. Watchers are called in their order. fn must
+// return at once.
 //
 // The new snapshot is in place then, and no lock of the Catalog held. Two changes
-// on two goroutines may thus be told in either order; who needs the truth asks
-// the Catalog.
+// on two goroutines may thus be reported in either order; the Catalog has the
+// final state.
 func (c internals) Watch(fn func(changed []*Entry)) (stop func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -312,9 +312,9 @@ func (c *Catalog) clash(e *Entry, come []*Entry, gone set) error {
 	return nil
 }
 
-// change does what plan says, and tells the watchers if anything is new. plan
+// change does what plan returns, and calls the watchers if anything is new. plan
 // runs with c.mu held, so that what it finds is what it changes; it may read c,
-// and must neither change it nor wait for who does. An error of plan is returned
+// and must neither change it nor wait for a change. An error of plan is returned
 // and changes nothing.
 func (c *Catalog) change(plan func() (gone set, come []*Entry, err error)) error {
 	changed, watchers, err := c.replace(plan)
@@ -324,9 +324,9 @@ func (c *Catalog) change(plan func() (gone set, come []*Entry, err error)) error
 	return err
 }
 
-// replace makes a new snapshot and returns whom to tell of what: nobody if all
-// is as it was. A plan that panics, because an entry does, leaves the Catalog
-// as it was, too.
+// replace makes a new snapshot and returns the calls of the watchers: none if
+// nothing has changed. A plan that panics, because an entry does, leaves the
+// Catalog as it was, too.
 func (c *Catalog) replace(plan func() (gone set, come []*Entry, err error)) (changed []*Entry, watchers []func([]*Entry), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -361,8 +361,8 @@ func (c *Catalog) replace(plan func() (gone set, come []*Entry, err error)) (cha
 	return append(changed, come...), watchers, nil
 }
 
-// showing returns the tools whose view is among changed: what lists say of them is
-// another now.
+// showing returns the tools whose view is in changed: their description in lists
+// has changed.
 func showing(tools, changed []*Entry) (found []*Entry) {
 	for _, tool := range tools {
 		if tool.View != "" && slices.ContainsFunc(changed, func(e *Entry) bool { return e.IsView() && e.Key() == tool.View }) {

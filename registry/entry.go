@@ -60,13 +60,13 @@ type Entry struct {
 	// Unlisted keeps a resource out of lists; it is read as any other.
 	Unlisted bool
 	// Root is the resource that Config.Filter is asked about in place of this
-	// component, which is a part of what that stands for; "" is none.
+	// component, which is a part of that resource; "" means none of this.
 	Root string
 	// Directory returns the resources and directories right below the directory at
 	// uri, if the component has it; nil means that it has no directories.
 	Directory func(uri string) (children []protocol.Resource, ok bool)
-	// View is the URI of the view that hosts show for results of the tool; "" is none.
-	// Where that is not there, the tool is described without it.
+	// View is the URI of the view that hosts show for results of the tool; "" without
+	// one. If the view does not exist, the tool is described without it.
 	View string
 	// Under returns what reads a resource of which the text differs below a prefix
 	// that the names of tools have by a mount; nil is Serve, wherever it is.
@@ -99,7 +99,7 @@ type Entry struct {
 	Completers map[string]func(f *frame.Frame, value string, arguments map[string]string) (protocol.Completion, error)
 
 	from string // the mounts that it came by; "" is the server itself
-	copy *Entry // what it is a copy of, in the catalog that was mounted; nil if it is none
+	copy *Entry // the original in the mounted catalog; nil for an original
 }
 
 // copies reports whether e is original, or a copy of it over any number of mounts.

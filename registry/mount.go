@@ -15,15 +15,15 @@ import (
 // maxName is how many characters the name of a tool or prompt may have.
 const maxName = 128
 
-// Mount makes c hold what from holds, too: tools and prompts with prefix before
-// their names, resources and templates by their own URIs. What comes to from
-// later, or goes, does so in c. What from's filter hides stays hidden. Requests
-// pass the handler that wrap makes of that in from, with the name that from
-// knows.
+// Mount adds the components of from to c: tools and prompts with prefix before
+// their names, resources and templates by their own URIs. Components that from
+// adds or removes later are added to or removed from c. Components that from's
+// filter hides stay hidden. Requests pass the handler that wrap makes of that in
+// from, with the name that from knows.
 //
 // A name that is taken or too long is an error, and nothing is mounted then. If
-// such a name comes later, c goes without it, and fault is told. came is told of
-// everything that is mounted, when it is there. unmount takes everything back.
+// such a name comes later, c leaves it out, and fault is called. came is called
+// for every mounted component, when it is there. unmount takes everything back.
 // from must not hold what c does, or neither would come to an end.
 func (c internals) Mount(from *Catalog, prefix string, wrap func(frame.Handler) frame.Handler, fault func(error), came func([]*Entry)) (unmount func(), err error) {
 	m := &mount{into: c.Catalog, from: from, prefix: prefix, name: c.nextMount(), wrap: wrap, here: map[*Entry]*Entry{}}
@@ -70,7 +70,7 @@ func (c *Catalog) nextMount() string {
 //
 // mu is taken before the lock of either Catalog, never after: watchers run
 // without that. The watchers of into run with mu held. In a chain of mounts each
-// level is thus told by the level below, on the goroutine of whoever changed the
+// level is thus changed by the level below, on the goroutine that changed the
 // lowest.
 type mount struct {
 	into, from *Catalog
@@ -85,7 +85,8 @@ type mount struct {
 }
 
 // follow does what from has done. It is the watcher of from, and may still be
-// called once after end, by a change that was being told: it does nothing then.
+// called once after end, by a change that is being reported: it does nothing
+// then.
 func (m *mount) follow() (come []*Entry, faults []error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -100,9 +101,9 @@ func (m *mount) follow() (come []*Entry, faults []error) {
 //
 // Entries that are mounted already keep their copy, so that pages and watchers see
 // them unchanged. A copy that was removed from the Catalog by its own owner stays
-// known in m.here and does not come again until its original is replaced. What is
-// left out for a fault is not known, so that each later sync tries it again and
-// tells its fault again.
+// known in m.here and does not come again until its original is replaced. Entries
+// that are left out for a fault are not known, so that each later sync tries them
+// again and reports the fault again.
 func (m *mount) sync(strict bool) (come []*Entry, faults []error) {
 	next := map[*Entry]*Entry{}
 	err := m.into.change(func() (set, []*Entry, error) {
@@ -190,13 +191,13 @@ func (m *mount) end() {
 // graft returns e as it is mounted: a copy under the name with prefix, whose
 // functions hand the request to those of e, through what wrap has around them.
 // Serve and the rules of visibility see the name without prefix. Resources and
-// templates keep their URIs, which would be others with a prefix.
+// templates keep their URIs, which would change with a prefix.
 //
 // The rule who may see it is that of e and the filter of from together, asked as
 // from would. Completers are not handlers, so that each is called within one
 // that has an empty result.
 func (m *mount) graft(e *Entry) *Entry {
-	mounted, known := *e, "" // as from knows it, if that is another name
+	mounted, known := *e, "" // as from knows it, if that name differs
 	switch d := e.Definition.(type) {
 	case *protocol.Tool:
 		renamed := *d

@@ -14,9 +14,9 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// list is one state of the components of a kind. It does not change, except
-// for what is kept of it once somebody has asked: mu guards that. Lists are
-// shared by all requests that were served while they were current.
+// list is one state of the components of a kind. It does not change, except for
+// values that are computed on demand: mu guards that. Lists are shared by all
+// requests that were served while they were current.
 type list struct {
 	config  *Config
 	member  string // that holds the array
@@ -28,7 +28,7 @@ type list struct {
 	views              bool // some tool has one
 
 	mu          sync.RWMutex
-	digest      []byte // nil until somebody has asked
+	digest      []byte // nil until it is requested
 	pages       map[pageKey]keptPage
 	definitions map[definitionKey][]json.RawMessage // for pages of some entries; made when asked for
 }
@@ -100,9 +100,9 @@ func (l *list) page(cursor []byte, rev protocol.Revision, viewed func(*Entry) bo
 }
 
 // met reports whether a walk from the front meets a page: only such pages are kept,
-// as a client that makes cursors up must not fill the memory. Where a page starts is
-// said by the one before it alone, since some end where their bytes do. The caller
-// holds l.mu.
+// as a client that makes cursors up must not fill the memory. Only the page before
+// it says where a page starts, since some end where their bytes do. The caller holds
+// l.mu.
 func (l *list) met(key pageKey) bool {
 	for at := (pageKey{rev: key.rev}); at.start < key.start; {
 		next := l.pages[at].next
@@ -133,8 +133,8 @@ func (l *list) start(cursor []byte) (int, error) {
 // place while entries come and go. The first letter is its version.
 const cursorVersion = "a"
 
-// sum returns a digest of what all clients together may get to see of the list.
-// What a component encodes by itself is users' code, and may panic.
+// sum returns a digest of everything that clients can see of the list.
+// Components may encode themselves with users' code, which may panic.
 func (l *list) sum() ([]byte, error) {
 	l.mu.RLock()
 	digest := l.digest

@@ -32,7 +32,7 @@ func (v View) Get(kind Kind, key string) (*Entry, bool) {
 	return e, true
 }
 
-// find is Get, whoever may see it. What the session has comes first:
+// find is Get, ignoring visibility. Components of the session come first:
 // mcp.Server.AddToSession refuses names that the server has, but the server may get one
 // later.
 func (v View) find(kind Kind, key string) (e *Entry, ok bool) {
@@ -61,7 +61,7 @@ func (v View) all(kind Kind) []*Entry {
 	return kept
 }
 
-// whole returns the components of a kind, whoever may see them. With components
+// whole returns the components of a kind, ignoring visibility. With components
 // of the session it is a list for this one call, without index, of which nothing
 // is kept.
 func (v View) whole(kind Kind) *list {
@@ -143,9 +143,8 @@ func (v View) Internal(call.Private) viewInternals { return viewInternals{v} }
 // viewInternals is a View with the methods that are for packages of this module.
 type viewInternals struct{ View }
 
-// Open reports whether all components of these kinds are there for all
-// clients, whatever was granted. It asks nobody, so that the View may have no
-// Frame.
+// Open reports whether all components of these kinds are visible to all
+// clients, with any scopes. It calls no rule, so the View may have no Frame.
 func (v viewInternals) Open(kinds ...Kind) bool {
 	for _, kind := range kinds {
 		for _, c := range []*Catalog{v.catalog, v.own} {
@@ -158,7 +157,7 @@ func (v viewInternals) Open(kinds ...Kind) bool {
 }
 
 // Offered returns what Page lists, of all pages. A View without a Frame offers
-// everything, whoever may see it. The caller must not change the list.
+// everything, ignoring visibility. The caller must not change the list.
 func (v viewInternals) Offered(kind Kind) (kept []*Entry) {
 	if v.f == nil {
 		return v.whole(kind).entries
@@ -251,7 +250,7 @@ func (v viewInternals) Directory(uri string) (*Entry, bool) {
 	return nil, false
 }
 
-// Private reports whether e may be there for some clients alone.
+// Private reports whether only some clients may see e.
 func (v viewInternals) Private(e *Entry) bool {
 	return v.catalog.config.Filter != nil || e.Visible != nil
 }
@@ -289,8 +288,8 @@ func (v viewInternals) Scopes(uri string) []string {
 	return nil
 }
 
-// Hides reports whether there is something at uri that the client must not hear
-// of.
+// Hides reports whether the client must not learn that there is something at
+// uri.
 func (v viewInternals) Hides(uri string) bool {
 	resource, hidden := v.find(KindResource, uri)
 	if hidden && v.shows(resource) {

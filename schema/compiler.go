@@ -53,8 +53,8 @@ type compiler struct {
 	own map[string]rules.CompileFunc
 	// declared holds the schemas of Options.Types.
 	declared map[reflect.Type]*jsonschema.Schema
-	// where is the declaration that is being compiled. Problems and warnings
-	// are reported for it, so whoever changes it restores it.
+	// where is the declaration that is being compiled. Problems and warnings are
+	// reported for it, so the code that changes it restores it.
 	where place
 	// top is the shape of the root, or nil if the root is not a struct. It is set by
 	// finish; until then rules that name a path from the top have to wait.
@@ -150,7 +150,7 @@ const maxPointers = 8
 // The order of the checks decides how a type travels. A method that returns a
 // schema comes first, because its author knows best. Then come types whose form
 // this package knows, then types with MarshalJSON or UnmarshalJSON, which are
-// refused because nobody can tell what they accept, then types with a text
+// rejected because the accepted values are unknown, then types with a text
 // form. Everything else travels as its kind.
 func (c *compiler) typeNode(t reflect.Type, noRules bool) *node {
 	n := &node{}
@@ -182,8 +182,8 @@ func (c *compiler) typeNode(t reflect.Type, noRules bool) *node {
 }
 
 // hasText reports whether values of t travel as text by methods of their own. What
-// counts is the method for the direction: a result with UnmarshalText alone is written
-// as its Go kind says, and arguments with MarshalText alone are read so.
+// counts is the method for the direction: a result with only UnmarshalText is written
+// by its Go kind, and arguments with only MarshalText are read so.
 func (c *compiler) hasText(t reflect.Type) bool {
 	if c.opts.Output {
 		return implements(t, typeTextMarshaler)
@@ -297,7 +297,7 @@ func (c *compiler) interfaceType(n *node) {
 func (c *compiler) keyNode(t reflect.Type) *node {
 	n := &node{typ: t}
 	if c.hooked(n) && n.name != "string" {
-		n.own = nil // it speaks of values that are no text
+		n.own = nil // it describes values other than text
 	}
 	hook := n.own
 	switch k := t.Kind(); {
@@ -423,7 +423,7 @@ const timeOfDayPattern = `^(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-
 
 // datePattern matches exactly the days that exist, with the lengths of the
 // months and leap years. NaiveDateTime has no format in JSON Schema, so the
-// pattern alone has to say all of it.
+// pattern has to express all of it.
 const datePattern = `(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))` +
 	`|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)`
 
@@ -620,8 +620,8 @@ func (c *compiler) null(n *node, elem reflect.Type) {
 }
 
 // prepare reads the options: rules, formats, types and unions. Faults in them
-// are reported even when the type makes no use of them, because whoever set the
-// options would not notice otherwise.
+// are reported even when the type makes no use of them, because the author of
+// the options would not notice otherwise.
 func (c *compiler) prepare() {
 	c.add(checkRules(c.opts.Rules)...)
 	checkFormats(c)

@@ -224,8 +224,8 @@ func (k *conditional) sentence(sh *shape) string {
 
 // checkConditions enforces the conditional rules of an object that has been
 // read. marks says what became of each member, and p is where the struct lies.
-// A member with issues of its own is left alone: whether it should be there is
-// known only when it has been mended.
+// A member with other issues is skipped: whether it should be there is known
+// only when it has been fixed.
 func checkConditions(d *decoder, sh *shape, p slot, marks []byte) {
 	for i := range sh.conds {
 		k := &sh.conds[i]

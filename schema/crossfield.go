@@ -15,7 +15,7 @@ import (
 
 // crossRule compares a member with another one: of the same struct, or on a
 // path from the root for the tags that end in csfield. JSON Schema cannot
-// express that, so the decoder alone enforces the rule and the description of
+// express that, so only the decoder enforces the rule and the description of
 // the member states it.
 type crossRule struct {
 	// field is the index of the member that has the rule.
@@ -142,7 +142,7 @@ func compileRootRule(c *compiler, sh *shape, k crossRule, r tags.Rule, path stri
 
 // canCompare reports whether a rule can compare two members and means what it
 // seems to mean. It reports a problem otherwise. In go-playground gtfield on
-// strings compares their lengths, which nobody expects, so that is refused with
+// strings compares their lengths, which is surprising, so that is rejected with
 // the tag to use instead.
 func canCompare(c *compiler, a, b *node, k crossRule, r tags.Rule) bool {
 	if a.kind == nodeInvalid || b.kind == nodeInvalid {

@@ -446,7 +446,7 @@ func (d *decoder) fromText(n *node, p slot, k, want jsonx.Kind) bool {
 	return ok
 }
 
-// wellFormed reports whether a text is JSON. Duplicate members are no fault
+// wellFormed reports whether a text is JSON. Duplicate members are not a fault
 // here; the walk reports them at their place.
 func wellFormed(s *jsonx.Scanner) bool {
 	_, err := s.Skip()

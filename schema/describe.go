@@ -211,7 +211,7 @@ func (n *node) typeRange() (low, high string) {
 }
 
 // wanted returns what a check demands. A check that is one end of a range names
-// both ends, because whoever corrects the value needs both.
+// both ends, because a correction needs both.
 func (n *node) wanted(c *rules.Check) string {
 	if c.Bound == nil {
 		return c.Want

@@ -33,7 +33,7 @@
 //
 // # Rules
 //
-// What a rule compares depends on the type that it is on:
+// The type of a field decides what a rule compares:
 //
 //   - min, max, gt, gte, lt, lte and len limit the number of characters of a
 //     string, of items of a list, of members of a map and of bytes of a []byte; for
@@ -88,10 +88,10 @@
 //
 //   - time.Time is text by RFC 3339, and time.Duration has forms of its own, below.
 //   - Date, TimeOfDay and NaiveDateTime of package civil are for what has no zone.
-//   - A type with UnmarshalText is a string; a method Enum() []T lists its values,
-//     by what MarshalText writes, and oneof takes those texts, to keep some of the
-//     values. That holds for every kind of type, also as the key of a map; a method
-//     String alone says nothing, as in encoding/json.
+//   - A type with UnmarshalText is a string; a method Enum() []T lists its values, by what
+//     MarshalText writes, and oneof takes those texts, to keep some of the values. That
+//     holds for every kind of type, also as the key of a map; a method String has no effect,
+//     as in encoding/json.
 //   - Types of net/netip, math/big and net/url, and UUIDs of the well-known
 //     packages, have descriptions and patterns.
 //   - any takes every value, and json.RawMessage keeps its text.
@@ -100,8 +100,8 @@
 //   - A type with UnmarshalJSON has to say its schema, by a method JSONSchema or
 //     MCPSchema that returns *jsonschema.Schema. Values are checked against it.
 //   - Options.Types has the schemas of types that other modules declare; see [Declare].
-//   - A method JSONSchemaExtend(*jsonschema.Schema) changes the schema of its type.
-//     What it adds is checked as well.
+//   - A method JSONSchemaExtend(*jsonschema.Schema) changes the schema of its type. Its
+//     additions are checked as well.
 //
 // # Limits
 //
@@ -123,7 +123,7 @@
 // Unless Options.Strict is set, values that models are known to send are read as what they
 // mean, when that is certain: "5" for an integer, "true" for a boolean, 5 for a string, an
 // object or array inside a string, a single item for a list, and null or "" for an optional
-// member that is not set. What is uncertain stays an error: 1.0 is not a string, "yes" no
+// member that is not set. An uncertain value stays an error: 1.0 is not a string, "yes" no
 // boolean, and ["a"] no list of lists. mcp:"strict" turns coercion off for a field and all
 // that is below it, and names of members are never coerced.
 //
@@ -133,10 +133,9 @@
 // to 64 bits. Only numbers of more than 1,000 digits or with an exponent beyond
 // ±400 are compared as they are rounded.
 //
-// What 64 bits hold is said by the formats int64 and uint64 of an integer, in
-// results by int64 alone; shorter
-// types and float32 have a minimum and a maximum. A rule with a bound outside of its type is
-// an error.
+// The formats int64 and uint64 of an integer say that it has 64 bits, in results only int64;
+// shorter types and float32 have a minimum and a maximum. A rule with a bound outside of its
+// type is an error.
 //
 // # Durations
 //
@@ -148,40 +147,4 @@
 // A type with a MarshalJSON method writes what that says.
 package schema
 
-// What follows is for those who change this package.
-//
-// Compile works in three steps. The compiler (compiler.go, struct.go, union.go)
-// walks the Go type and builds a tree of nodes, one for each position of a
-// document. A node of a struct refers to a shape, which has the members and the
-// rules among them; shapes are shared by all positions of the type, which is
-// how a recursive type ends. The second step, finish, runs what needs the whole
-// tree, such as the check of a default against its own rules. The third step
-// writes the JSON Schema from the tree (emit.go). Nothing in the tree changes
-// after that, so a Plan needs no lock.
-//
-// Decoding (decoder.go, scalar.go, any.go) walks the text of a document and the
-// tree side by side, in one pass and without an intermediate value. It stores
-// values at their place in memory through slots; slot.go has the argument why
-// that is safe. An issue does not stop the walk: everything wrong with a
-// document is reported at once, because a model that gets all of it needs one
-// further attempt and not five. Only text that is not JSON, or that passes a
-// limit, ends the walk early.
-//
-// Rules that look at one value are checks on its node and run when it has been
-// read. Rules among members run when their object ends, from the marks that say
-// what became of each member. Rules that look elsewhere in the document, and
-// functions of users, are put off to its end (deferred.go).
-//
-// The packages below this one know nothing of nodes: tags parses struct tags,
-// rules compiles one rule into a check and the keywords that say the same,
-// wording makes the texts of issues, lexical reads times and formats, regex
-// looks at patterns and respells them, and schemadoc handles the value of type
-// *jsonschema.Schema. Package raw checks documents against schemas that arrived
-// as text and shares Issue and the wording with this package.
-//
-// A second emission (narrow.go) writes the schema of arguments that hosts get,
-// with sentences for the keywords that some of them refuse. The decoder knows
-// nothing of it.
-//
-// There are no goroutines here. Shared state is the pool of decoders and a few
-// tables that are built once.
+// The rest is for those who change this package.

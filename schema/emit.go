@@ -132,7 +132,7 @@ func typeWord(name string) string {
 			b.WriteByte('_')
 			word = b.Len()
 		case r == '.' || r == '/':
-			// What came so far is a package: drop it.
+			// The text so far is a package: drop it.
 			s := b.String()[:word]
 			b.Reset()
 			b.WriteString(s)
@@ -385,8 +385,8 @@ func (e *emitter) finish(n *node, s *jsonschema.Schema) *jsonschema.Schema {
 }
 
 // limit adds the keywords of the checks to the schema of a type and returns the
-// sentences of the rules. For a number inside a string the rules are told in words,
-// because numeric keywords do not apply to strings.
+// sentences of the rules. For a number inside a string the rules are stated in
+// words, because numeric keywords do not apply to strings.
 //
 // If the zero value passes without checks (orZero), the keywords go into one
 // branch of an anyOf and the zero value into the other.
@@ -484,7 +484,7 @@ func zeroJSON(n *node) (any, bool) {
 }
 
 // nullable changes a schema so that it accepts null too. Every keyword that
-// would refuse null is widened: changing the type alone is not enough if there
+// would refuse null is widened: changing only the type is not enough if there
 // is an enum, a const or a not.
 func nullable(s *jsonschema.Schema) {
 	switch {
@@ -517,8 +517,8 @@ func nullable(s *jsonschema.Schema) {
 	}
 }
 
-// annotate adds the keywords that only describe. What a tag says replaces what
-// the type says; notes, the sentences of the rules, follow.
+// annotate adds the keywords that only describe. A tag replaces the keywords
+// of the type; notes, the sentences of the rules, follow.
 func (e *emitter) annotate(n *node, s *jsonschema.Schema, notes []string) {
 	a := &n.note
 	if a.title != "" {

@@ -39,7 +39,7 @@ func boundHeaders(c *compiler) {
 }
 
 // findHeaders collects into p.headers the arguments that are mirrored and can
-// be reached through structs alone. It reports names that are used twice; names
+// be reached only through structs. It reports names that are used twice; names
 // of headers are compared without case. path leads from the root to n. open
 // holds the shapes that are being walked, since a recursive type has no end,
 // and taken the names found so far.

@@ -10,7 +10,7 @@ import (
 )
 
 // member is a field of a struct, or of one embedded in it, that encoding/json
-// would read or write. Apart from json its tags have not been looked at.
+// would read or write. Apart from json its tags have not been read.
 type member struct {
 	// name is the name in JSON.
 	name string
@@ -123,8 +123,8 @@ func memberAt(c *compiler, l level, i int) (*member, *level) {
 
 // dominantMembers keeps the one field of each name that encoding/json would
 // use, in the order of the struct. If it would use none, because two fields of
-// one struct have the same name, that is reported: nobody means a member to
-// vanish without a word.
+// one struct have the same name, that is reported: a member must not vanish
+// silently.
 func dominantMembers(c *compiler, found []member) []member {
 	slices.SortStableFunc(found, func(a, b member) int {
 		if d := strings.Compare(a.name, b.name); d != 0 {

@@ -18,7 +18,7 @@ import (
 // Hosts hand the schema of a tool to models through validators and grammars that have
 // less than JSON Schema, and one keyword too many can cost all tools of a request. The
 // functions of this file write the narrow schema of arguments: what all of them take.
-// It accepts whatever the exact schema accepts. What it leaves out is a sentence of the
+// It accepts whatever the exact schema accepts. An omitted keyword is a sentence of the
 // description, and the decoder checks it as before.
 
 // fewest is the length from which on grammars do not take a limit of a text or a list.
@@ -253,7 +253,7 @@ func orNull(s *jsonschema.Schema) {
 }
 
 // narrowType narrows what the type of a node writes and returns the sentences that
-// are needed then. What an author wrote as a schema stays as it is.
+// are needed then. A schema that an author wrote stays unchanged.
 func (e *emitter) narrowType(n *node, s *jsonschema.Schema) (words []string) {
 	switch n.kind {
 	case nodeObject, nodeUnion, nodeNull, nodeRef, nodeOpaque, nodeAny, nodeRaw:

@@ -42,9 +42,9 @@ const (
 	nodeRef               // a slice or map type inside itself
 )
 
-// node is one position in a document: what may stand there and where its value
-// is stored. The schema and the decoder are both made from nodes, which is why
-// they agree. Nodes do not change after seal and are then read by many
+// node is one position in a document: the values that it accepts and where a
+// value is stored. The schema and the decoder are both made from nodes, which
+// is why they agree. Nodes do not change after seal and are then read by many
 // goroutines.
 type node struct {
 	kind nodeKind

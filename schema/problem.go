@@ -7,8 +7,8 @@ import (
 
 // Problem is one fault in the declaration of a type.
 type Problem struct {
-	// Type is the Go type that declares the field. For a field of an embedded
-	// struct it is that struct, where the fault is to be mended.
+	// Type is the Go type that declares the field. For a field of an embedded struct
+	// it is that struct, where the fault must be fixed.
 	Type string
 	// Field is the Go name of the field; "" for the type itself.
 	Field string

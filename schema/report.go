@@ -92,8 +92,8 @@ func (r *report) misfit(n *node, rule, expected, got, why string) {
 	r.add(n, Issue{Path: wording.Pointer(r.path), Rule: rule, Expected: expected, Got: got, Message: wording.MustBe(because(expected, why), got)})
 }
 
-// coerce records that the value at the path was not taken as it came, if
-// somebody asked for that.
+// coerce records that the value at the path was not taken as it came, if the
+// caller asked for that.
 func (r *report) coerce() {
 	if r.coerced != nil {
 		*r.coerced = append(*r.coerced, wording.Pointer(r.path))
@@ -154,8 +154,8 @@ func (r *report) hides(n *node) bool { return r.secret || n.secret }
 
 // unknown records a member that the object does not have. The hint names the
 // most similar member and lists all of them, because models correct a name that
-// they can see. Inside a secret nothing is told about the name, not even what
-// it resembles.
+// they can see. Inside a secret nothing is reported about the name, not even
+// what it resembles.
 func (r *report) unknown(n *node, sh *shape, name string) {
 	is := Issue{Path: wording.Pointer(r.path), Rule: wording.RuleUnknown, Message: "unknown property"}
 	if !r.secret {

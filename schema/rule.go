@@ -62,8 +62,8 @@ func Describe(text string) RuleOption {
 // parameter in the tag; the text of its error is what the caller of the tool
 // reads. It runs once all other rules have passed.
 //
-// A rule without Emit and without Describe is an error at registration: nobody
-// could know of it.
+// A rule without Emit and without Describe is an error at registration:
+// callers could not learn of it.
 func NewRule[T any](name string, check func(ctx context.Context, v T, param string) error, opts ...RuleOption) Rule {
 	r := Rule{name: name, typ: reflect.TypeFor[T]()}
 	r.run = func(ctx context.Context, v reflect.Value, param string) error {
@@ -76,8 +76,8 @@ func NewRule[T any](name string, check func(ctx context.Context, v T, param stri
 }
 
 // ValidatorRule makes a rule of a function written for go-playground's
-// validator. The function sees the field alone: its Parent and Top are the
-// value itself, so it cannot look at other fields.
+// validator. The function sees only the field: its Parent and Top are the value
+// itself, so it cannot look at other fields.
 func ValidatorRule(name string, fn validator.Func, opts ...RuleOption) Rule {
 	r := Rule{name: name}
 	v := validator.New()

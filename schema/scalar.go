@@ -300,8 +300,8 @@ func exceedsFloat32(v rules.Number) bool {
 }
 
 // beyondFloat32 records a number outside of the bounds that the schema names for the
-// type. A bound of a rule on the other side is told with it, since whoever corrects the
-// value needs both.
+// type. A bound of a rule on the other side is reported with it, since a correction
+// needs both.
 func (d *decoder) beyondFloat32(n *node, text []byte) {
 	low, high := n.ownEnds()
 	rule := "maximum"

@@ -136,9 +136,9 @@ func prose(piece string) bool {
 	return strings.Contains(strings.TrimSpace(name), " ") || !hasValue && name != "" && wording.Nearest(name, knownKeywords) == ""
 }
 
-// readKeyword reads one piece of a jsonschema tag. A flag may stand alone or
-// with true or false; everything else has a value. Keywords that may come
-// several times collect their values.
+// readKeyword reads one piece of a jsonschema tag. A flag may have no value,
+// true or false; everything else has a value. Keywords that may come several
+// times collect their values.
 func readKeyword(c *compiler, st *schemaTag, piece string) {
 	name, value, hasValue := strings.Cut(piece, "=")
 	tag := `jsonschema:"` + piece + `"`

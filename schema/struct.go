@@ -175,8 +175,8 @@ func (c *compiler) jsonOptions(m member) (omit, inline, quoted bool) {
 }
 
 // inline makes a field the place for members that no other field names. Only a
-// map of raw messages can be that: any other type would demand checks of
-// members whose names nobody knows.
+// map of raw messages can be that: any other type would require checks of
+// members with unknown names.
 func (c *compiler) inline(sh *shape, f *field, m member) {
 	tag := `json:"` + m.sf.Tag.Get("json") + `"`
 	if m.sf.Type != reflect.TypeFor[map[string]json.RawMessage]() {
@@ -458,7 +458,7 @@ func requiredNonZero(n *node) (rules.Check, bool) {
 }
 
 // zeroCheck returns the check of validate:"isdefault": the value may be there,
-// but only as the zero value. It depends on the node and not on its kind alone:
+// but only as the zero value. It depends on the node and not only on its kind:
 // a type with a text form is zero if its decoded value is, whatever its text.
 func zeroCheck(n *node) rules.Check {
 	k := rules.Check{Tag: "isdefault", Code: wording.RuleExcluded, Want: "left out or 0"}

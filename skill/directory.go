@@ -17,10 +17,10 @@ import (
 // which. These are faults of Add, which names them all:
 //
 //   - anything that is neither a regular file nor a folder, as a symbolic link is:
-//     it could lead to files that nobody meant to publish;
+//     it could lead to files that must not be published;
 //   - a folder of a skill that does not have its name, or a folder above it with
 //     other characters than a-z, 0-9, dot, hyphen and underscore;
-//   - names in one folder that differ in case or in the form of their Unicode alone,
+//   - names in one folder that differ in case or only in the form of their Unicode,
 //     and names with control characters, a backslash or a percent sign;
 //   - a skill of more than 512 files or 16 MiB, which clients need not take, and a
 //     file that is larger than Limits.File, or whose read would be a message of more

@@ -19,9 +19,9 @@ import (
 // file of a skill within another is in the lists of both, and in memory once.
 //
 // All entries of a skill, and of those within it, name the outermost SKILL.md as
-// their root: who sees that one sees all of them, and who does not hears of none.
-// If an inner skill could be hidden alone, the list of the outer one, which has to
-// be complete, would still tell its files.
+// their root: a client that sees it sees all of them, and other clients see none.
+// If an inner skill could be hidden separately, the list of the outer one, which
+// has to be complete, would still name its files.
 func (w *walker) registered() []*registry.Entry {
 	var all []*registry.Entry
 	manifests := map[string]*folder{}

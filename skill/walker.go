@@ -44,8 +44,8 @@ type file struct {
 }
 
 // walker reads the skills of a file system for one Add. It goes through the folders
-// in the order of their names, and notes faults as it goes, so that an author hears
-// of all at once.
+// in the order of their names, and notes faults as it goes, so that an author sees
+// all at once.
 type walker struct {
 	fsys     fs.FS
 	settings option.Settings
@@ -153,8 +153,8 @@ func (w *walker) read(name string, around []*folder) {
 		w.fault(name, "it has %d bytes, more than Limits.File, which is %d", len(data), w.settings.MaxFile)
 		return
 	}
-	// What a system takes a name for depends on what is installed on it, and clients
-	// look for the type of a SKILL.md.
+	// The type of a file depends on the system, and clients check the type of a
+	// SKILL.md.
 	mediaType := ""
 	if path.Ext(name) == ".md" {
 		mediaType = "text/markdown" // to the tables of all systems
@@ -173,9 +173,9 @@ func (w *walker) read(name string, around []*folder) {
 	}
 }
 
-// bytes reads a file, of which a byte more than most is enough. What was a regular
-// file in the listing of its folder may be something else by now, which is examined
-// again where it is open.
+// bytes reads a file, of which a byte more than most is enough. A regular file in
+// the listing of its folder may have been replaced since, so the open file is
+// examined again.
 func (w *walker) bytes(name string, most int64) ([]byte, error) {
 	opened, err := w.fsys.Open(name)
 	if err != nil {

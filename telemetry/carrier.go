@@ -10,8 +10,8 @@ import (
 )
 
 // carrier is what a message says of its trace, for a propagator to read: the fields
-// that the propagator asks for, as far as they are there. It is made at once with
-// room for one, which is the most that clients without a tracestate send.
+// that the propagator asks for, as far as they are there. It is made with room for
+// one field: clients without a tracestate send no more.
 type carrier struct {
 	fields []field
 	room   [1]field
@@ -166,7 +166,7 @@ func closing(text []byte, start int) int {
 	}
 }
 
-// unquote returns the value of a JSON string, "" if it is none.
+// unquote returns the value of a JSON string, "" for another value.
 func unquote(text []byte) string {
 	if inner := text[1 : len(text)-1]; bytes.IndexByte(inner, '\\') < 0 {
 		return string(inner)

@@ -27,8 +27,8 @@ import (
 // rounds, retries and looks at a task included. The trace goes out in _meta of every
 // request and notification, so that the server's spans are below.
 //
-// It sets c.Around and c.Inject, around what is there. o may be nil. An instrument
-// that the MeterProvider refuses is told to otel.Handle.
+// It sets c.Around and c.Inject, around what is there. o may be nil. The error of an
+// instrument that the MeterProvider refuses goes to otel.Handle.
 //
 // The duration is without what people took to answer; that is talaria.waited of the
 // span.
@@ -66,17 +66,17 @@ type caller struct {
 	methods, targets, servers names
 }
 
-// maxNames is how many methods, and how many targets, of a client are told by their
-// names, and maxServers how many servers by their addresses. A model makes names of
-// tools up, and a program may let it choose servers, too. maxName is how many bytes a
-// name has.
+// maxNames is how many methods, and how many targets, of a client are exported by
+// their names, and maxServers how many servers by their addresses. A model makes
+// names of tools up, and a program may let it choose servers, too. maxName is how
+// many bytes a name has.
 const (
 	maxNames   = 500
 	maxServers = 50
 	maxName    = 128
 )
 
-// names are those that were told. The zero value has none.
+// names are the exported ones. The zero value is empty.
 type names struct {
 	mu   sync.Mutex
 	told map[string]bool
@@ -151,7 +151,7 @@ func (t *caller) inject(ctx context.Context, set func(key, value string)) {
 	t.propagator.Inject(ctx, setter(set))
 }
 
-// setter is a carrier that is written to alone.
+// setter is a carrier for writing.
 type setter func(key, value string)
 
 // Get implements propagation.TextMapCarrier.

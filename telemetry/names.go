@@ -9,9 +9,9 @@ const scope = "github.com/talaria-go/mcp/telemetry"
 const other = "_OTHER"
 
 // The attributes of the convention. Two that it asks for are left out, because they
-// may hold what nobody meant to export: mcp.resource.uri, and mcp.session.id, which
-// is a credential in legacy revisions. So is client.address, which behind a proxy is
-// the proxy's, and else personal.
+// may hold private data: mcp.resource.uri, and mcp.session.id, which is a credential
+// in legacy revisions. So is client.address, which behind a proxy is the proxy's,
+// and else personal.
 const (
 	keyMethod          = attribute.Key("mcp.method.name")
 	keyRevision        = attribute.Key("mcp.protocol.version")

@@ -27,11 +27,11 @@ type Options struct {
 	// Trust reports whether to continue the trace of a request's client and to take
 	// its baggage; otherwise its span is linked to, and its baggage dropped. nil
 	// trusts pipes, standard input, Unix sockets, and requests that have a principal:
-	// a stranger could have everything sampled. Server alone has use for it.
+	// an untrusted client must not control sampling. Only Server uses it.
 	Trust func(f *mcp.Frame) bool
 	// Attributes returns more attributes for the span of a message, when it ends; it
-	// is not called for spans that are not recorded. What it returns is exported as it
-	// is. Server alone has use for it.
+	// is not called for spans that are not recorded. They are exported unchanged. Only
+	// Server uses it.
 	Attributes func(f *mcp.Frame, o mcp.Outcome) []attribute.KeyValue
 }
 

@@ -26,7 +26,7 @@ type labels struct {
 	method, target string
 	revision       protocol.Revision // 0 if unknown
 	network        network
-	status         string        // "" if all is well, else a word such as those of Outcome.Status
+	status         string        // "" for success, else a word such as those of Outcome.Status
 	failed         bool          // status is an error
 	code           protocol.Code // of an error that was answered, otherCode for one of a handler's own; else 0
 	kind           string        // of an error without a code
@@ -136,7 +136,7 @@ func (l *labels) attributes() []attribute.KeyValue {
 	case l.status == "input_required" || l.status == "task":
 		as = append(as, keyResultType.String(l.status))
 	case l.status != "":
-		as = append(as, keyFailure.String(l.status)) // the client left: no error of anybody's
+		as = append(as, keyFailure.String(l.status)) // the client disconnected: this is not an error
 	}
 	return as
 }

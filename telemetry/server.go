@@ -14,10 +14,10 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// Server makes s tell OpenTelemetry of every message that it serves: a span of the
-// kind SERVER and a duration each, below the span of the client that its _meta names,
-// and what s counts. It has to be called before s serves, and for a server that is
-// mounted into another one for that other one alone. o may be nil.
+// Server exports every message that s serves to OpenTelemetry: a span of the kind
+// SERVER and a duration each, below the span of the client that its _meta names, and
+// what s counts. It has to be called before s serves, and only for the outer server
+// of a mounted one. o may be nil.
 //
 // stop ends the gauges, which ask s for as long as metrics are read; it may be called
 // more than once. The error is that of instruments that the MeterProvider refuses.
@@ -127,9 +127,9 @@ func (t *server) open(f *mcp.Frame) (context.Context, error) {
 // origin returns the context whose span is the parent of that of f, and the span that
 // is linked to.
 //
-// What is in _meta comes before the span that the program has put around the message,
-// as otelhttp does, since one HTTP request is not one message; and that comes before
-// the headers. Baggage comes with the trace or not at all.
+// The trace in _meta comes before the active span of the program, as otelhttp does,
+// since one HTTP request is not one message; and that comes before the headers.
+// Baggage comes with the trace or not at all.
 //
 // A call that a handler makes (mcp.Server.Call) is below the span of that.
 func (t *server) origin(f *mcp.Frame) (context.Context, trace.SpanContext) {
@@ -149,7 +149,7 @@ func (t *server) origin(f *mcp.Frame) (context.Context, trace.SpanContext) {
 	remote := t.propagator.Extract(f, said)
 	client := trace.SpanContextFromContext(remote)
 	if client.Equal(around) {
-		client, around = trace.SpanContext{}, trace.SpanContext{} // it says baggage alone
+		client, around = trace.SpanContext{}, trace.SpanContext{} // it has only baggage
 	}
 	if t.options.Trust(f) {
 		return remote, around
@@ -210,7 +210,7 @@ func (t *server) close(f *mcp.Frame, o mcp.Outcome, counted bool) {
 	run.span.SetAttributes(attributes...)
 }
 
-// maxID is how many bytes of an id are told.
+// maxID is how many bytes of an id are exported.
 const maxID = 128
 
 // idText returns the value of a request's id.

@@ -53,12 +53,12 @@ func (t *tracing) resolve() {
 	})
 }
 
-// off tells that there are no spans, since there is no SDK.
+// off reports whether there are no spans, since there is no SDK.
 func (t *tracing) off() bool { return t.known.Load() == absent }
 
-// idle tells that nothing is to be done: no span, and no trace of others that the
-// program wants to be passed on. Without an SDK, it does only if it has chosen a
-// propagator. It looks up what is not known yet.
+// idle reports whether there is nothing to do: no span, and no foreign trace to
+// propagate. Without an SDK, a program propagates only if it has chosen a
+// propagator. It looks up unknown facts.
 func (t *tracing) idle() bool {
 	if t.off() {
 		return !t.chosen

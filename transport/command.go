@@ -33,8 +33,9 @@ const (
 
 // CommandOptions are the options of a child process; nil has the defaults.
 type CommandOptions struct {
-	// Env are variables, each "NAME=value", beside and over those that every
-	// child gets of this process's environment, on Windows their likes:
+	// Env are variables, each "NAME=value", in addition to, and in place of, those
+	// that every child gets of this process's environment, on Windows the
+	// corresponding ones:
 	//
 	//   - HOME, LOGNAME, PATH, SHELL, TERM, USER, TMPDIR and XDG_*;
 	//   - HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY, in lower case too;
@@ -104,7 +105,7 @@ type ExitError struct {
 	// Command.Withheld.
 	Withheld []string
 	// Unread means that it ended before it had read anything of its input: no
-	// message was the reason. It is known on Unix alone.
+	// message was the reason. It is known only on Unix.
 	Unread bool
 }
 
@@ -236,9 +237,8 @@ func (c *Command) wait() {
 	c.stderr.flush()
 	c.unread = c.hasReadNothing()
 	_ = c.input.Close()
-	signalGroup(c.cmd.Process, false) // whom it left behind; later its number may be another's
-	// A grandchild may hold standard output open: no more is waited for than
-	// what is in the pipe.
+	signalGroup(c.cmd.Process, false) // its descendants; later its number may be reused
+	// A grandchild may hold standard output open: only the data in the pipe is read.
 	if err := c.stdout.SetReadDeadline(time.Now().Add(lastData)); err != nil {
 		time.AfterFunc(lastData, func() { _ = c.stdout.Close() })
 	}
@@ -334,8 +334,8 @@ func (c *Command) Withheld() []string { return slices.Clone(c.withheld) }
 // Pid returns the id of the process.
 func (c *Command) Pid() int { return c.cmd.Process.Pid }
 
-// Close implements Conn: it is Shutdown without an end of patience but the
-// options'.
+// Close implements Conn: it is Shutdown with no time limit except that of the
+// options.
 func (c *Command) Close() error { return c.Shutdown(context.Background()) }
 
 // Shutdown closes standard input and waits for the process to end. One that
@@ -381,7 +381,7 @@ func (c *Command) end(ctx context.Context) error {
 	return fmt.Errorf("transport: command %q, process %d, does not end though it was killed", c.name, c.Pid())
 }
 
-// waitFor reports whether the process ends within patience and before ctx ends.
+// waitFor reports whether the process ends in time and before ctx ends.
 func (c *Command) waitFor(ctx context.Context, patience time.Duration) bool {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -419,7 +419,7 @@ type tail struct {
 }
 
 // Write implements io.Writer. It never fails, because a process must not be
-// stopped by whoever watches it.
+// stopped by its observer.
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	t.kept = append(t.kept, p[max(0, len(p)-tailSize):]...)

@@ -53,7 +53,7 @@ func passes(name, value string) bool {
 func secret(name, value string) bool {
 	upper := strings.ToUpper(name)
 	for _, word := range secretWords {
-		// The end alone counts for short words: npm_config_keyfile is a path, as is
+		// Only the end counts for short words: npm_config_keyfile is a path, as is
 		// SSL_CERT_FILE.
 		if short := word[0] == '_'; strings.HasSuffix(upper, word) || !short && strings.Contains(upper, word) {
 			return true

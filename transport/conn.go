@@ -47,8 +47,8 @@ type Conn interface {
 	Write(message []byte) error
 	// Flush returns when everything written has left.
 	Flush() error
-	// Close ends the link: a Read or Write that waits fails, and so does every
-	// later one. What is written but not flushed may be lost. It may be called
+	// Close ends the link: a Read or Write that waits fails, and so does every later
+	// one. Messages that are written but not flushed may be lost. It may be called
 	// more than once.
 	Close() error
 }

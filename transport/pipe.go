@@ -8,8 +8,8 @@ import (
 // pipeSize is how many messages may wait in each direction of a Pipe.
 const pipeSize = 64
 
-// Pipe returns the two ends of a link within the process. What one end writes
-// the other reads; Write waits while 64 messages are unread. After Close of
+// Pipe returns the two ends of a link within the process. One end reads what
+// the other writes; Write waits while 64 messages are unread. After Close of
 // one end, the other reads what was written before and then gets ErrPeerGone.
 // Messages have no limit in length.
 func Pipe() (a, b Conn) {

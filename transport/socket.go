@@ -49,12 +49,12 @@ type timedConn struct {
 	net.Conn
 	read, write time.Duration // none unless positive
 
-	begun bool          // the line that is being read; of Read alone
+	begun bool          // the line that is being read; only for Read
 	spent time.Duration // waiting for it
 }
 
-// Read implements io.Reader. Only the time spent in Read counts, because
-// whoever reads may be late itself.
+// Read implements io.Reader. Only the time spent in Read counts, because the
+// reader may be late itself.
 func (s *timedConn) Read(p []byte) (n int, err error) {
 	if s.read <= 0 {
 		return s.Conn.Read(p)

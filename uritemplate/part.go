@@ -34,8 +34,8 @@ func (p *part) expand(b *strings.Builder, v variable, list []string) {
 // upperHex are the digits of percent-encoding.
 const upperHex = "0123456789ABCDEF"
 
-// escape writes value with every character percent-encoded that may not stand
-// there.
+// escape writes value with every character percent-encoded that is not
+// allowed there.
 func (p *part) escape(b *strings.Builder, value string) {
 	value = strings.ToValidUTF8(value, "\uFFFD")
 	escaped := p.escaped(value, p.op.reserved)

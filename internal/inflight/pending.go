@@ -121,7 +121,7 @@ func (p *Pending) leave(id protocol.ID) {
 	delete(p.waits, id)
 }
 
-// It ends the request of that id, to which an answer came that cannot be read. The
+// Spoil ends the request of that id, to which an answer came that cannot be read. The
 // error of its caller is not why, which would be sent to the client as its own.
 func (p *Pending) Spoil(id protocol.ID, why error) {
 	id = id.Canonical()

@@ -1,5 +1,5 @@
-// Package recording is the format in which messages between a client and a server
-// are kept in a file, to be looked at later: one JSON object on each line,
+// Package recording is the format in which messages between a client and a server are kept in a
+// file: one JSON object on each line,
 //
 //	{"at":"2026-07-28T12:00:00.000001Z","dir":"out","conn":"1","text":"{\"jsonrpc\":\"2.0\",…}"}
 //
@@ -8,8 +8,7 @@
 // several processes, as each entry is written at once, and may break off in the
 // middle of an entry.
 //
-// A recording has whatever went over the wire, secrets included: files are for
-// their owner alone.
+// A recording has all messages, including secrets: only its owner may read a file.
 package recording
 
 import (
@@ -61,7 +60,7 @@ type line struct {
 	ID   json.RawMessage `json:"id,omitempty"`
 }
 
-// MaxEntry is how long the text of an entry may be, in bytes. What is longer is
+// MaxEntry is how long the text of an entry may be, in bytes. A longer text is
 // left out, and a note says so.
 const MaxEntry = 64 << 20
 
@@ -81,9 +80,9 @@ func (e *Entry) append(dst []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Read reads entries. A line that is none is an error, after which the next
-// follows; a last line without its end is still being written, and is left out. An
-// error of r, or a line that no Writer has written, as it is too long, ends the sequence.
+// Read reads entries. An invalid line is an error, after which the next follows; a last
+// line without its end is still being written, and is left out. An error of r, or a line
+// that no Writer has written, as it is too long, ends the sequence.
 func Read(r io.Reader) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		s := bufio.NewScanner(r)

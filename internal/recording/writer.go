@@ -17,9 +17,9 @@ const (
 	patience       = 5 * time.Second
 )
 
-// Writer writes entries, on a goroutine of its own while there are some. What fails
-// fails here alone: who is watched does not notice, and never waits. All methods are
-// safe for concurrent use.
+// Writer writes entries, on a goroutine of its own while there are some. Failures
+// have no effect on the recorded connection, which never waits. All methods are safe
+// for concurrent use.
 type Writer struct {
 	to     io.Writer
 	left   int64 // bytes that may still be written; the goroutine's
@@ -132,8 +132,8 @@ func (w *Writer) write(e Entry) (full bool, err error) {
 	return full, err
 }
 
-// Close waits until all is written, but not forever. What is added later is left out.
-// The error says why not all was written; a recording that is full is none.
+// Close waits until all is written, but not forever. Entries that are added later are
+// left out. The error says why not all was written; a full recording is not an error.
 func (w *Writer) Close() error {
 	late := false
 	timer := time.AfterFunc(patience, func() {

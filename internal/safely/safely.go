@@ -4,14 +4,14 @@
 //
 // Code may fail to return in two ways. A panic is caught and becomes a
 // *Failure. runtime.Goexit, which t.FailNow calls, cannot be caught: the
-// goroutine ends, whatever anybody does. So code either runs by Do, on a
-// goroutine whose deferred calls complete what it leaves (they answer the call,
-// give back locks and places), or by Apart, on a goroutine of its own.
+// goroutine always ends. So code either runs by Do, on a goroutine whose
+// deferred calls complete what it leaves (they answer the call, give back locks
+// and places), or by Apart, on a goroutine of its own.
 //
 // What runs on a user's own goroutine may be left to it: a panic of a codec, a
 // rule or a method of a result under a call of Client, or under schema.Plan,
-// reaches whoever made the call, as that of any callback in Go does. Locks and
-// places are given back on the way.
+// reaches the caller, like that of any callback in Go. Locks and places are
+// given back on the way.
 package safely
 
 import (
@@ -20,7 +20,7 @@ import (
 	"runtime/debug"
 )
 
-// Message is what a peer hears of a Failure, and all that it hears.
+// Message is the text of a Failure that a peer receives.
 const Message = "the handler panicked"
 
 // Failure is how code ended that did not return. Its error text has nothing of
@@ -33,7 +33,7 @@ type Failure struct {
 // Error implements error.
 func (f *Failure) Error() string { return Message }
 
-// Detail returns all that is known, for who keeps a log of errors.
+// Detail returns all details, for a log of errors.
 func (f *Failure) Detail() error { return &detail{f} }
 
 // detail is a Failure with a text that tells everything.
@@ -51,8 +51,8 @@ func (d *detail) Unwrap() error { return d.failure }
 const exited = "the code ended its goroutine (runtime.Goexit)"
 
 // Do calls fn on this goroutine. If fn panics, failed is called and Do returns;
-// if fn ends the goroutine, failed is called and the goroutine ends: what has to
-// happen then must be in failed or deferred by who calls Do.
+// if fn ends the goroutine, failed is called and the goroutine ends: cleanup
+// must be in failed, or deferred by the caller of Do.
 func Do(fn func(), failed func(*Failure)) {
 	returned := false
 	defer func() {
@@ -71,7 +71,7 @@ func Call(fn func()) (err error) {
 	return err
 }
 
-// failure makes a Failure of what recover returned: nil for Goexit alone, since
+// failure makes a Failure of what recover returned: nil only for Goexit, since
 // panic(nil) has an error for its value.
 func failure(value any) *Failure { return &Failure{Value: textOf(value), Stack: debug.Stack()} }
 
@@ -108,7 +108,7 @@ func (a *apart) run() {
 }
 
 // Log writes a line of a log, whose writer and hooks are users' code. A line that
-// fails is lost: there is nobody left to tell. e is a *zerolog.Event.
+// fails is lost. e is a *zerolog.Event.
 func Log(e interface {
 	Enabled() bool
 	Msg(string)
@@ -118,7 +118,7 @@ func Log(e interface {
 	}
 }
 
-// Known returns err, or the details if err is a Failure: for logs alone.
+// Known returns err, or the details if err is a Failure: only for logs.
 func Known(err error) error {
 	if failure, ok := errors.AsType[*Failure](err); ok {
 		return failure.Detail()

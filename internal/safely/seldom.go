@@ -24,7 +24,8 @@ type kind struct {
 // them came from elsewhere than that one.
 type Skipped struct{ Lines, Others int }
 
-// SeldomPause is how long the log is silent about a kind after a line of it.
+// SeldomPause is how long further lines of a kind are skipped after one is
+// logged.
 const SeldomPause = 10 * time.Second
 
 // Due reports whether it is time for a line of that kind, and what was skipped since the

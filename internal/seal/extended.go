@@ -10,7 +10,7 @@ import (
 // extended is XAES-256-GCM (https://c2sp.org/XAES-256-GCM) with a random nonce of
 // 24 bytes, which it puts before the ciphertext. The first half of the nonce and
 // the key make the key of AES-GCM, so that one key is good for 2⁸⁰ values: a
-// fleet of servers seals some thousand sessions a second, and nobody counts
+// fleet of servers seals some thousand sessions a second, and does not count
 // them. With the 12 bytes of AES-GCM two nonces would soon be the same.
 type extended struct {
 	block  cipher.Block

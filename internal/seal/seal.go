@@ -3,12 +3,13 @@
 // replicas keep in a scale.Store.
 //
 // What was sealed is bound to where it belongs: it opens only with the same
-// binding, so that nobody who holds it can put it in another place. He can put
-// an older one in the place of a newer one; who minds has to look for that.
+// binding, so that the operator of a store cannot move it to another place. An
+// older value can be put in the place of a newer one; a caller that must prevent
+// this has to check it.
 //
 // Secrets are replaced one after the other, as they are given: the first seals
 // and each of them opens. A new one is added at the end everywhere, then moved to
-// the front everywhere, and the old one is left out when nothing is left that it
+// the front everywhere, and the old one is removed when no value remains that it
 // sealed; [Sealer.Open] tells what has to be sealed again for that.
 package seal
 
@@ -85,7 +86,7 @@ func cipherOf(use string, secret []byte) (cipher.AEAD, error) {
 	return newExtended(key)
 }
 
-// Seal appends to dst what text is sealed as. What it is bound to is not in it.
+// Seal appends the sealed text to dst. The binding is not part of it.
 func (s *Sealer) Seal(dst, text, binding []byte) []byte {
 	return s.keys[0].Seal(dst, nil, text, binding)
 }

@@ -6,9 +6,9 @@
 // client with a name has come, since a server without authorization has only
 // them; Anonymous says what they may have from then on.
 //
-// What is counted is up to the caller: places, or bytes. Shares only count.
-// They hold nothing, wait for nothing and start no goroutines; a caller that
-// finds no room refuses, or ends something of its own and tries again.
+// The caller chooses the unit: places, or bytes. Shares only count. They hold
+// nothing, wait for nothing and start no goroutines; a caller that finds no
+// room refuses, or ends something of its own and tries again.
 package share
 
 import (
@@ -16,8 +16,8 @@ import (
 	"sync"
 )
 
-// Shares counts what is in use, and by whom. It is safe for concurrent use. mu
-// guards the fields below it.
+// Shares counts what is in use by each principal. It is safe for concurrent
+// use. mu guards the fields below it.
 type Shares struct {
 	what      string // for errors
 	limit     int    // of all
@@ -34,7 +34,7 @@ type Shares struct {
 // not matter where principals have no limit.
 type Anonymous int
 
-// Each may have all until the first client with a name comes.
+// Each may use all until the first client with a name comes.
 const (
 	Half   Anonymous = iota // half of all from then on
 	Same                    // what any other principal may have from then on

@@ -64,8 +64,9 @@ func (f *flow) more() error {
 	return nil
 }
 
-// blanks goes to the next character that is none, in further lines if need be. It is
-// called within brackets only, where a line feed is a blank as any other.
+// blanks goes to the next character that is not a blank, in further lines if
+// necessary. It is called within brackets only, where a line feed is a blank as any
+// other.
 func (f *flow) blanks() error {
 	for {
 		for f.at < len(f.text) && f.text[f.at] == ' ' {
@@ -210,9 +211,9 @@ func (f *flow) quoted() (string, error) {
 	return text, err
 }
 
-// lines reads text in quotes, which may go on in further lines, as plain text does:
-// the blanks around a line feed go, one line feed is a blank, and each further one
-// is a line feed.
+// lines reads text in quotes, which may continue in further lines, as plain text
+// does: the blanks around a line feed go, one line feed is a blank, and each
+// further one is a line feed.
 func (f *flow) lines() (string, error) {
 	quote := f.text[f.at]
 	var all strings.Builder

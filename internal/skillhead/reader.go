@@ -13,8 +13,8 @@ type line struct {
 	text   string // behind the indentation, with blanks at its end
 }
 
-// reader reads a head line by line. It goes forward only: what a line is can be told
-// by its indentation, by how it begins, and by whether there is a colon in it, so
+// reader reads a head line by line. It goes forward only: the kind of a line follows
+// from its indentation, by how it begins, and by whether there is a colon in it, so
 // that no line is read more than a few times, and time is linear in the head.
 //
 // Its methods leave r.at at the line behind what they have read, and at the line
@@ -26,7 +26,7 @@ type reader struct {
 	values int
 }
 
-// fault is an error in a line, told once to whoever called Parse.
+// fault is an error in a line, reported once to the caller of Parse.
 type fault struct {
 	line int
 	text string
@@ -67,10 +67,10 @@ func Parse(head string) (map[string]any, error) {
 	return fields, nil
 }
 
-// characters says which character of a line must not be there; "" is none. Some
-// of these end lines in YAML 1.1 and not in 1.2, a byte order mark is skipped by
-// some, and others are not allowed in YAML at all. Tabs are allowed in places about
-// which libraries differ.
+// characters says which character of a line must not be there; "" if there is none
+// of that kind. Some of these end lines in YAML 1.1 and not in 1.2, a byte order
+// mark is skipped by some, and others are not allowed in YAML at all. Tabs are
+// allowed in places about which libraries differ.
 func characters(text string) string {
 	if !utf8.ValidString(text) {
 		return "it is not UTF-8"
@@ -140,8 +140,8 @@ func (r *reader) mapping(indent, depth int) (map[string]any, error) {
 }
 
 // key divides the line of a field into its key and what is behind the colon. A key
-// is text, by the rules for plain text or in quotes: on: and 1: are no text to some
-// programs, and JSON has no other keys.
+// is text, by the rules for plain text or in quotes: on: and 1: are not text to
+// some programs, and JSON has no other keys.
 func (r *reader) key(text string) (key, rest string, err error) {
 	if text[0] == '"' || text[0] == '\'' {
 		f := &flow{r: r, text: text}
@@ -230,7 +230,7 @@ func (r *reader) quotedText(text string) bool {
 	}
 	f := &flow{r: r, text: text}
 	if _, err := f.quoted(); err != nil {
-		return true // it goes on in the next line, or scalar says what is wrong
+		return true // it continues in the next line, or scalar returns the error
 	}
 	return !strings.HasPrefix(text[f.at:], ":")
 }
@@ -238,8 +238,8 @@ func (r *reader) quotedText(text string) bool {
 // item reports whether a line is an item of a sequence.
 func item(text string) bool { return text == "-" || strings.HasPrefix(text, "- ") }
 
-// sequence reads the items that stand at indent. What is behind the dash is read
-// as if it stood on a line of its own.
+// sequence reads the items that stand at indent. The text after the dash is read
+// like a separate line.
 func (r *reader) sequence(indent, depth int) ([]any, error) {
 	if err := r.count(depth); err != nil {
 		return nil, err
@@ -320,10 +320,10 @@ func uncomment(text string) (string, bool) {
 	return strings.TrimRight(before, " "), found
 }
 
-// text reads plain text, which may go on in further lines: one line feed is a blank,
-// and each one more is a line feed. A comment ends it; that a line behind one could
-// continue with it is read differently. What it stands for is decided by all of its
-// lines together.
+// text reads plain text, which may continue in further lines: one line feed is a
+// blank, and each one more is a line feed. A comment ends it; that a line behind one
+// could continue with it is read differently. All of its lines together decide its
+// value.
 func (r *reader) text(rest string, indent int) (any, error) {
 	var all strings.Builder
 	feeds := 0
@@ -408,8 +408,8 @@ func (r *reader) block(rest string, indent int) (any, error) {
 	return text, nil
 }
 
-// foldLines joins the lines of folded text, the blanks at whose ends stay. A line that
-// begins with a blank keeps the line feeds around it, as a list or a table in the
+// foldLines joins the lines of folded text, and keeps the blanks at their ends. A line
+// that begins with a blank keeps the line feeds around it, as a list or a table in the
 // text would have them.
 func foldLines(lines []string) string {
 	var all strings.Builder

@@ -31,18 +31,18 @@ func plain(text string) (any, error) {
 // for the place that it is in.
 func plainText(text string) error {
 	if version(text) {
-		return nil // the one form of numerals alone that is text to all clients
+		return nil // the only form of numerals that is text to all clients
 	}
-	// Words that stand for a boolean, for nothing, for a number that is none or for a
-	// key of YAML itself, in one version or the other and in any case: two programs
-	// may even differ about which cases count.
+	// Words for a boolean, for null, for special numbers such as NaN or for a key of
+	// YAML itself, in one version or the other and in any case: two programs may even
+	// differ about which cases count.
 	switch strings.ToLower(text) {
 	case "y", "yes", "n", "no", "on", "off", "true", "false", "null", "~", "=", "<<",
 		"nan", ".nan", "inf", ".inf", "-inf", "-.inf", "+inf", "+.inf", "infinity", "-infinity", "+infinity":
 		return fmt.Errorf("%q means different things to different programs; put it in quotes", text)
 	}
 	// All that numbers, dates and times are written with, in any base, with or without
-	// exponents, separators and zones. Nobody would miss such text without quotes, so
+	// exponents, separators and zones. Such text without quotes is rarely useful, so
 	// that the grammars of all libraries need not be known.
 	switch text[0] {
 	case '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '+', '-', '.':
@@ -70,7 +70,7 @@ func number(text string) bool {
 }
 
 // version reports whether text is three or more numerals with dots between them,
-// which is a number to nobody.
+// which is never a number.
 func version(text string) bool {
 	parts := strings.Split(text, ".")
 	for _, part := range parts {

@@ -1,9 +1,9 @@
 // Package skillhead reads the head of a SKILL.md: the YAML between two lines of
 // three dashes. Server and client read it with the same code.
 //
-// It reads a part of YAML and refuses the rest, because a head is compared field
-// by field by programs that read YAML with other libraries, of two versions of
-// that language. What is accepted means the same to all of them; what one of them
+// It reads a part of YAML and refuses the rest, because a head is compared field by
+// field by programs that read YAML with other libraries, of two versions of that
+// language. Accepted text means the same to all of them. Text that one of them
 // could read as something else is an error that says how to write it.
 //
 // What there is:
@@ -15,13 +15,12 @@
 //   - integers and decimals of up to 15 digits, as JSON writes them;
 //   - comments, but not within brackets or text.
 //
-// What there is not: anchors, aliases, tags, merge keys, directives, several
-// documents, tabs, keys that are no text or that are there twice, and text without
-// quotes that looks like a number, a date, a time or a word for a boolean.
+// Not supported: anchors, aliases, tags, merge keys, directives, several documents,
+// tabs, keys that are not text, duplicate keys, and text without quotes that looks
+// like a number, a date, a time or a word for a boolean.
 //
-// Reading takes time and memory in proportion to the head, which is bounded, as
-// are its depth and the number of its values: a head may come from a server that
-// nobody trusts.
+// Reading takes time and memory in proportion to the head, which is bounded, as are
+// its depth and the number of its values: a head may come from an untrusted server.
 package skillhead
 
 import (
@@ -34,8 +33,8 @@ import (
 	"unicode/utf8"
 )
 
-// What a head may have at most. People write heads of some hundred bytes and three
-// levels; what exceeds these has been made to cost something.
+// The limits of a head. Usual heads have some hundred bytes and three levels;
+// larger ones are made to cost something.
 const (
 	maxBytes  = 64 << 10
 	maxLines  = 4096
@@ -57,7 +56,7 @@ type Head struct {
 
 // Read reads the head of the SKILL.md whose bytes are file. Lines end with a line
 // feed, or, if carriage is set, with a carriage return before it: servers make
-// entries of files with line feeds alone, as not every program that reads a head
+// entries of files with only line feeds, as not every program that reads a head
 // knows of another end, and clients take what servers of others have made.
 func Read(file []byte, carriage bool) (*Head, error) {
 	text, err := Split(file, carriage)
@@ -153,8 +152,8 @@ func unfit(r rune) bool {
 	case r == 0xfe0f, r == 0x200c, r == 0x200d:
 		return false // of emoji, and of scripts that join letters
 	}
-	// What nobody sees, and models read: soft hyphens, spaces without width,
-	// selectors of variants, and tags.
+	// Characters that are invisible to people but visible to models: soft hyphens,
+	// spaces without width, selectors of variants, and tags.
 	return r == 0xad || r == 0x200b || 0x2060 <= r && r <= 0x2064 || r == 0x3164 || r == 0xfeff || 0xfe00 <= r && r <= 0xfe0f || 0xe0000 <= r && r <= 0xe01ef
 }
 

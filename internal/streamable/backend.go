@@ -20,9 +20,9 @@ type Backend interface {
 	// Notify takes a notification or a response of the client. A fault says why
 	// it could not for now, and is the answer.
 	Notify(c *Call) *protocol.Error
-	// Batch begins a batch of a session's messages: the Calls of it, which say
-	// so, come until end is called. What they have changed in the session is kept by
-	// end; a fault says that it was not, and is the answer to all that have run.
+	// Batch begins a batch of a session's messages: the Calls of it, which say so,
+	// come until end is called. end saves what they have changed in the session; a
+	// fault means that it was not saved, and is the response to all that have run.
 	Batch(x Session) (end func() *protocol.Error)
 	// Session finds a legacy session of the caller's, once for each request. The
 	// fault says why there is none: CodeSessionNotFound, or CodeUnavailable for one
@@ -39,9 +39,9 @@ type Backend interface {
 	// Connect serves a connection of HTTP+SSE that r opens, until it ends.
 	// open begins its stream and returns it. A fault before that is the answer.
 	Connect(r *http.Request, open func(o Opening) (Posted, error)) *protocol.Error
-	// Refused is told of what the endpoint itself refuses, and of faults that Notify
-	// returns: a message, a batch, or a request that brings none. r has brought it. sse is
-	// set for HTTP+SSE.
+	// Refused is called for everything that the endpoint itself rejects, and for faults of
+	// Notify: a message, a batch, or a request that brings none. r is its HTTP request.
+	// sse is set for HTTP+SSE.
 	Refused(r *http.Request, sse bool, fault *protocol.Error)
 	// Draining reports whether connections are to be closed after their answers.
 	Draining() bool
@@ -56,7 +56,7 @@ type Session interface{ Revision() protocol.Revision }
 
 // Opening is what the Backend knows of a stream of HTTP+SSE that is about to open.
 type Opening struct {
-	ID   string                   // where the client POSTs to; nobody can guess it
+	ID   string                   // unguessable id that the client POSTs to
 	Ours func(*http.Request) bool // tells whether a request is of the same client
 }
 

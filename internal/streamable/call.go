@@ -13,8 +13,8 @@ import (
 
 // Call is one message that was posted, from its admission to its answer. The
 // Backend's methods and the handler of the request use it; Send and CloseStream
-// may be called by several goroutines at once; the other methods are for the
-// Backend alone.
+// may be called by several goroutines at once; only the Backend calls the other
+// methods.
 type Call struct {
 	upcall.Request // what the message asks, of which the Frame is made
 
@@ -89,8 +89,8 @@ func (c *Call) CloseStream() bool {
 	return true
 }
 
-// Finish sends the answer of a call whose Serve has returned with Later; nil is
-// none.
+// Finish sends the answer of a call whose Serve has returned with Later; nil
+// means no answer.
 func (c *Call) Finish(answer []byte) { c.out.answer(0, answer) }
 
 // Waker returns the function that wakes the Wait of the Line that Answer.Stream
@@ -102,8 +102,8 @@ func (c *Call) Waker() func() {
 	return c.out.line.Wake
 }
 
-// Answer is what the Backend returns for a request. Response alone is enough
-// for an ordinary result.
+// Answer is what the Backend returns for a request. An ordinary result needs
+// only Response.
 type Answer struct {
 	Response []byte          // a whole JSON-RPC response
 	Fault    *protocol.Error // the error in Response; nil for a result

@@ -14,7 +14,7 @@ import (
 // exchange writes one HTTP response. Its states are: new; started, when a
 // message ahead of the answer has made it a stream of events; ended, when the
 // answer is out; and gone, when nothing may be written at all, because the
-// handler has returned or the client was told to come back. An answer to an
+// handler has returned or the client was asked to reconnect. An answer to an
 // exchange that has not started is plain JSON, if the client accepts that.
 //
 // e.mu orders writes and guards the states; it is held while a write waits for
@@ -138,7 +138,7 @@ func (e *exchange) raw(text []byte) error {
 }
 
 // controller returns the http.ResponseController of the response. The caller
-// holds e.mu or is alone with e.
+// holds e.mu, or has the only reference to e.
 func (e *exchange) controller() *http.ResponseController {
 	if e.control == nil {
 		e.control = http.NewResponseController(e.w)

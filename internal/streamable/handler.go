@@ -1,7 +1,7 @@
 // Package streamable is the HTTP transport of servers: one endpoint that serves
-// modern requests, which stand alone, beside legacy sessions, and on request
-// the older HTTP+SSE transport. It knows HTTP and the envelope of messages;
-// what a request means, its [Backend] knows, which is package conn.
+// modern requests, which are stateless, legacy sessions, and on request the
+// older HTTP+SSE transport. It handles HTTP and the envelope of messages; its
+// [Backend], package conn, handles the requests.
 //
 // Requests arrive by POST and are answered with JSON, or with a stream of
 // server-sent events once there is something to send before the answer. Legacy
@@ -337,7 +337,7 @@ func (h *Handler) postBatch(out *exchange, r *http.Request, body []byte) {
 			h.backend.Refused(r, false, faults[i])
 		}
 		switch {
-		case faults[i] != nil && c.Message.Kind() == protocol.KindResponse: // which nobody answers
+		case faults[i] != nil && c.Message.Kind() == protocol.KindResponse: // a response has no response
 			h.spoil(r, &c.Message, http.StatusBadRequest, faults[i])
 		case faults[i] != nil:
 			requests++
@@ -496,7 +496,8 @@ func writeFault(w http.ResponseWriter, status int, e *protocol.Error) {
 	writeJSON(w, status, wire.AppendErrorResponse(nil, protocol.ID{}, e, protocol.Latest))
 }
 
-// spoiled is spoil for a message of which long is what is known; nil is nothing.
+// spoiled is spoil for a message that was too long; nil means nothing is known
+// of it.
 func (h *Handler) spoiled(r *http.Request, long *transport.TooLongError, status int, fault *protocol.Error) protocol.ID {
 	if long == nil {
 		return protocol.ID{}
@@ -507,8 +508,8 @@ func (h *Handler) spoiled(r *http.Request, long *transport.TooLongError, status 
 }
 
 // spoil takes a message that r has brought and that is refused with a status and fault. It
-// returns the id to answer with. A response has none: the question that it is for fails,
-// unless the fault is not of the response, which may come again then.
+// returns the id to answer with. A response has none: its question fails, unless the fault
+// is not that of the response, which the client may then send again.
 func (h *Handler) spoil(r *http.Request, m *protocol.Message, status int, fault *protocol.Error) protocol.ID {
 	if m.Kind() != protocol.KindResponse {
 		return m.ID

@@ -73,8 +73,8 @@ func (l *line) wait() bool {
 		}
 		_, err := l.conn.Read(l.one[:])
 		if timeout, ok := err.(net.Error); !ok || !timeout.Timeout() {
-			// The end, or another request on the same connection, which nobody
-			// can answer before this one is.
+			// The end, or the next request on the same connection, which cannot be answered
+			// before this one.
 			return false
 		}
 	}
@@ -136,7 +136,7 @@ func (l *line) write(text []byte, timeout time.Duration) error {
 // close ends the response with the last chunk and closes a connection that was
 // taken over. The caller holds the mu of the exchange.
 func (l *line) close(timeout time.Duration) {
-	if !l.lost { // what the client has not read would be waited for once more
+	if !l.lost { // otherwise the unread data would delay the close again
 		_ = l.write([]byte("0\r\n\r\n"), timeout) // the client may be gone
 	}
 	_ = l.conn.Close()

@@ -103,7 +103,7 @@ func (c *sseConn) take(by *http.Request, p posted) *protocol.Error {
 }
 
 // streamNotFound is the error for a stream of HTTP+SSE that has ended or never
-// was, or is another client's.
+// was, or belongs to another client.
 func streamNotFound() *protocol.Error {
 	return protocol.Errorf(protocol.CodeSessionNotFound, "Session not found: open a new stream with GET")
 }

@@ -41,7 +41,7 @@ type lanes struct {
 
 	mu    sync.Mutex
 	some  []lane
-	heard []lane // that knock has added; there may be nothing that is due so soon
+	heard []lane // that add has put there; there may be nothing that is due so soon
 }
 
 // add puts lanes behind the others, unless they are among them.
@@ -65,7 +65,7 @@ func (l *lanes) knock(one lane) {
 	l.mu.Unlock()
 	select {
 	case l.wake <- struct{}{}:
-	default: // he will look anyway
+	default: // the receiver is awake already
 	}
 }
 

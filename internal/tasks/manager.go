@@ -8,13 +8,13 @@
 //   - [Task] is a task whose work runs in this process. Its methods change its
 //     record: progress, questions, the end.
 //   - [Handle] and [State] are the results that tell a client of a task.
-//   - [Store] keeps the records: [Memory] for a server alone, [Shared] for all
-//     replicas of one, of which a sweeper takes the tasks that nobody runs.
+//   - [Store] keeps the records: [Memory] for one process, [Shared] for all replicas
+//     of a server, whose sweeper claims the tasks that no replica runs.
 //
-// Package mcp is the only user: it runs the handler, and calls Task.Finish with
-// what that returned. With Shared, a task of another replica can be looked at,
-// answered and cancelled here. If its replica is gone, it is run again from its
-// beginning, by whoever finds it, or it fails, if Keep was given no [Call].
+// Package mcp is the only user: it runs the handler, and calls Task.Finish with what
+// that returned. With Shared, a task of another replica can be read, answered and
+// cancelled here. If its replica is lost, the replica that finds it runs it again from
+// its beginning, or it fails, if Keep was given no [Call].
 //
 // A record is saved after each change, and told to Manager's changed after
 // that, both in the order of the changes. Once its status is final it does not
@@ -71,8 +71,8 @@ type Config struct {
 	// task begins while three quarters are used, or by a principal who uses a tenth.
 	// 0 means DefaultMemory.
 	Memory int
-	// StoreFailed is told of panics of Store, and of errors of which no client
-	// hears. nil means that the Server logs them.
+	// StoreFailed is called with panics of Store, and with errors that no client
+	// receives. nil means that the Server logs them.
 	StoreFailed func(error)
 	// Replay runs the handler of a task again, from the call that Keep was given,
 	// with t as its task, and returns when it has begun. ctx ends with the task, with
@@ -108,13 +108,13 @@ type Manager struct {
 
 	mu     sync.Mutex
 	live   map[string]*Task
-	owed   map[string]time.Time // tasks that ended and of which nobody has heard, and until when that may be waited for
+	owed   map[string]time.Time // tasks whose end no client has learned, and the time until which a shutdown waits for that
 	ending int                  // ends on their way to the Store
-	turn   chan struct{}        // closed when one of these is another, or what the sweeper owes; made by Drain
+	turn   chan struct{}        // closed when one of these, or the work of the sweeper, has changed; made by Drain
 }
 
-// NewManager returns a Manager without tasks. changed, if not nil, is told of
-// every change of a task; it must return soon.
+// NewManager returns a Manager without tasks. changed, if not nil, is called
+// for every change of a task; it must return soon.
 func NewManager(config Config, changed func(State)) *Manager {
 	if config.Store == nil {
 		config.Store = &Memory{}
@@ -151,9 +151,9 @@ func (m *Manager) Create(owner string, ttl, poll time.Duration, cancel context.C
 	return t, nil
 }
 
-// Reserve is Create for work that may end before anybody is told of a task. It
-// takes the place of one. Task.Keep makes it one that clients can ask for, from
-// then on; without that, Task.Drop must be called when the work has ended.
+// Reserve is Create for work that may end before its client learns of a task.
+// It takes the place of one. Task.Keep makes it one that clients can ask for,
+// from then on; without that, Task.Drop must be called when the work has ended.
 func (m *Manager) Reserve(owner string, ttl, poll time.Duration, cancel context.CancelCauseFunc) (*Task, error) {
 	if ttl <= 0 {
 		ttl = m.config.TTL
@@ -245,9 +245,9 @@ func (m *Manager) turned() {
 	}
 }
 
-// Told notes that the client of a task hears how it ended, so that Drain need
-// not wait for it: it has asked, is subscribed, or has cancelled the task
-// itself. An id that no caller waits for is ignored.
+// Told notes that the client of a task learns how it ended, so that Drain
+// need not wait for it: it has asked, is subscribed, or has cancelled the
+// task itself. An id that no caller waits for is ignored.
 func (m *Manager) Told(id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -268,7 +268,7 @@ func (m *Manager) HandOver() {
 		return
 	}
 	var left sync.WaitGroup
-	room := make(chan struct{}, batch) // the store is asked for so many at a time
+	room := make(chan struct{}, batch) // the store is asked for a batch at a time
 	for _, t := range m.renewable() {  // of others the store may not have the call yet
 		room <- struct{}{}
 		left.Go(func() {
@@ -328,9 +328,9 @@ func (m *Manager) forget(t *Task) {
 	m.turned()
 }
 
-// resize notes that a task keeps so many bytes. It tells false if there is
-// not a room for them; what was noted before holds then. A task that was
-// forgotten counts no bytes. t.mu is held.
+// resize notes how many bytes a task keeps. It returns false if there is no room
+// for them; the earlier number then stays. A task that was forgotten counts no
+// bytes. t.mu is held.
 func (m *Manager) resize(t *Task, bytes int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -348,8 +348,8 @@ func (m *Manager) resize(t *Task, bytes int) bool {
 
 // expire ends and forgets a task whose time is up. It runs on the goroutine of
 // the timer that begun has started. The order matters: after end no change is
-// saved any more, so that nothing brings back what discard deletes. What has
-// become another replica's is not this one's to delete.
+// saved any more, so that nothing brings back what discard deletes. The task
+// of another replica must not be deleted here.
 func (m *Manager) expire(t *Task) {
 	if m.end(t, ErrExpired) {
 		t.discard()
@@ -400,8 +400,8 @@ func (m *Manager) rename(t *Task) (before string) {
 }
 
 // use runs code of the Store, on a goroutine of its own: it may be at the end of
-// a task, of which the record must be kept and the place given back. What it
-// panics with is not a client's to hear.
+// a task, of which the record must be kept and the place given back. The text of
+// a panic is not sent to a client.
 func (m *Manager) use(fn func() error) error {
 	err := safely.Try(fn)
 	if failure, ok := errors.AsType[*safely.Failure](err); ok {
@@ -435,10 +435,10 @@ func (m *Manager) useSoon(fn func(ctx context.Context) error) error {
 	return m.use(func() error { return fn(ctx) })
 }
 
-// Get returns the record of a task of owner. One that does not exist, or is
-// another's, is a protocol error, -32602.
+// Get returns the record of a task of owner. An unknown task, or that of another
+// owner, is a protocol error, -32602.
 func (m *Manager) Get(ctx context.Context, owner, id string) (Record, error) {
-	if !opaque.IsID(id) { // whatever clients send, a Store is asked for ids alone
+	if !opaque.IsID(id) { // whatever clients send, a Store is asked only for ids
 		return Record{}, protocol.Errorf(protocol.CodeInvalidParams, "Task not found: what was sent has not the form of a taskId")
 	}
 	var r Record
@@ -453,7 +453,7 @@ func (m *Manager) Get(ctx context.Context, owner, id string) (Record, error) {
 	return r, nil
 }
 
-// Look returns the record of a task, whoever owns it; ok is false if there is
+// Look returns the record of a task, of any owner; ok is false if there is
 // none.
 func (m *Manager) Look(ctx context.Context, id string) (r Record, ok bool, err error) {
 	err = m.use(func() (err error) { r, ok, err = m.config.Store.Load(ctx, id); return err })
@@ -461,7 +461,7 @@ func (m *Manager) Look(ctx context.Context, id string) (r Record, ok bool, err e
 }
 
 // Update gives answers to a task. Those that it did not ask for are ignored. When
-// it returns nil they are kept, so that whoever runs the task gets them.
+// it returns nil they are kept, so that the run of the task gets them.
 func (m *Manager) Update(ctx context.Context, owner, id string, answers map[string]json.RawMessage) error {
 	if _, err := m.Get(ctx, owner, id); err != nil {
 		return err
@@ -509,8 +509,8 @@ func (m *Manager) away(what string, err error) error {
 	return wire.Unavailable(what, err)
 }
 
-// elsewhere changes a task that another replica runs, or nobody, and tells the
-// replica.
+// elsewhere changes a task that another replica runs, or none, and notifies
+// the replica.
 func (m *Manager) elsewhere(ctx context.Context, id, kind string, fn func(r *Record) bool) error {
 	var r Record
 	var node string

@@ -9,8 +9,8 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// patience returns how long a client may take to look at a task that has ended:
-// its interval, and a second for the way.
+// patience returns how long a client may take to read a task that has ended: its interval,
+// and a second for the way.
 func patience(r *Record) time.Duration {
 	return min(cmp.Or(r.PollInterval, time.Second), mostPatience) + time.Second
 }
@@ -20,7 +20,7 @@ func patience(r *Record) time.Duration {
 const mostPatience = 10 * time.Second
 
 // progressKey is where the _meta of a task's state has its Progress. The
-// extension has none: it gives tasks a message alone.
+// extension has none: it gives tasks only a message.
 const progressKey = "io.github.talaria-go/progress"
 
 // metaOf returns the _meta of a task; nil if its work has told no progress.

@@ -32,8 +32,8 @@ const DefaultLease = 15 * time.Second
 // lease is Lease or its default.
 func (s *Shared) lease() time.Duration { return cmp.Or(s.Lease, DefaultLease) }
 
-// beat is the time between two rounds of the sweeper, and that after which a task
-// that one replica cannot run is another's.
+// beat is the time between two rounds of the sweeper, and the time after which a
+// task that one replica cannot run goes to another.
 func (s *Shared) beat() time.Duration { return s.lease() * 2 / 15 }
 
 // giveUp is after how long a replica runs a task no more that it could not renew, if
@@ -56,7 +56,7 @@ type letter struct {
 	ID string `json:"id"`
 }
 
-// overError tells a run that the task is no longer its own.
+// overError is the error of a run that has lost its task.
 type overError struct{ cause error }
 
 // Error implements error.
@@ -71,14 +71,15 @@ type Call struct {
 }
 
 // Shared is a Store for all replicas of a server. A task is run by one of them at
-// a time, which owns its entry, renews it, and alone changes it, except for
-// answers, which any replica puts there, and for its end: any replica cancels one.
+// a time, which owns its entry, renews it, and is the only one to change it,
+// except for answers, which any replica adds, and for its end: any replica cancels
+// one.
 //
-// Whoever writes names the state that the change was made from, and none is made
-// from a final one: the writes of a task form one chain, with one end. Who takes
-// a task from a replica that does not renew it gives it a new state first, so that
-// nothing that the run before still does can follow. A run knows its own writes,
-// whose answer was lost, by the owner and the number of the run.
+// A write names the state that it was made from, and a final state does not
+// change: the writes of a task form one chain, with one end. A replica that takes
+// over an expired task first writes a new version of it. Later writes by the old
+// run then fail. A run knows its own writes, whose answer was lost, by the owner
+// and the number of the run.
 //
 // Its methods are safe for concurrent use. It has no state of its own.
 type Shared struct {
@@ -94,8 +95,8 @@ var _ Store = (*Shared)(nil)
 func keyOf(id string) scale.Key  { return opaque.Key("task", id, slots) }
 func callOf(id string) scale.Key { return opaque.Key("task-call", id, slots) }
 
-// EntryOf returns where a task is. Its Part is the subject of those who want to
-// hear when it is another.
+// EntryOf returns the key of a task's entry. Its Part is the subject for
+// notifications of its changes.
 func EntryOf(id string) scale.Key { return keyOf(id) }
 
 // partOf returns the name of a part, counting around.
@@ -107,7 +108,7 @@ func errLong(what string, bytes int) *protocol.Error {
 }
 
 // maxShared is how many bytes a task may have that replicas share and that has not
-// ended: what its entry has beside them, and what other replicas add, fits as well.
+// ended: the rest of its entry, and additions of other replicas, fit as well.
 const maxShared = scale.MaxValue * 3 / 4
 
 // lifetime is how long entries of a task are kept from now on.
@@ -116,7 +117,7 @@ func lifetime(r *Record) time.Duration {
 }
 
 // describe notes in a new record who may run the task. A call that is too long to
-// be shared is run here alone.
+// be shared runs only here.
 func (s *Shared) describe(r *Record, call *Call) error {
 	if len(call.Text)+64 > scale.MaxValue {
 		if call.Worker {
@@ -270,9 +271,9 @@ func (s *Shared) Delete(ctx context.Context, id string) error {
 	return err
 }
 
-// change makes fn of a task, whoever runs it, unless it has ended, and returns what
-// it is then. done is false if there is no such task, it has ended, or fn says
-// that there is nothing to change. node is who runs it, "" if nobody does.
+// change applies fn to a task of any replica, unless it has ended, and returns the
+// new record. done is false if there is no such task, it has ended, or fn says that
+// there is nothing to change. node is the replica that runs it, "" if none does.
 //
 // Its lease stays as it was: only its runner renews it.
 func (s *Shared) change(ctx context.Context, id string, fn func(r *Record) bool) (r Record, node string, done bool, err error) {
@@ -333,7 +334,7 @@ func (s *Shared) tell(ctx context.Context, node, kind, id string) error {
 	return s.Post.Send(ctx, node, kind, body)
 }
 
-// lost returns the error of a task that nobody runs to its end, as clients get it.
+// lost returns the error of a task that was lost, as clients receive it.
 func lost(why, reason string) json.RawMessage {
 	return wire.AppendError(nil, &protocol.Error{
 		Code: protocol.CodeInternal, Message: why, Data: map[string]any{"reason": reason, "executed": "unknown"},

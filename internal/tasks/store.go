@@ -20,9 +20,9 @@ type Store interface {
 	// heed: what changes the task waits in the meantime. They are called for one
 	// state of a task after the other; a state that was overtaken is left out.
 
-	// Save keeps r, over what was kept under its ID before. What others than the
-	// run of r have added in the meantime is in r afterwards. An *overError says
-	// that the task is no longer that run's.
+	// Save keeps r, over what was kept under its ID before. Additions of others
+	// than the run of r are in r afterwards. An *overError means that the run
+	// has lost the task.
 	Save(ctx context.Context, r *Record) error
 	// Load returns the record of a task; ok is false if there is none.
 	Load(ctx context.Context, id string) (r Record, ok bool, err error)
@@ -54,8 +54,8 @@ type Record struct {
 	Run     int       `json:",omitempty"` // which run of the handler this is, from 1; 0 before the first
 	Replay  bool      `json:",omitempty"` // another replica may run the handler again, from the call that Shared keeps
 	Call    int       `json:",omitempty"` // bytes of that
-	Worker  bool      `json:",omitempty"` // for replicas in Manager.Work alone
-	Waiting bool      `json:",omitempty"` // nobody runs it
+	Worker  bool      `json:",omitempty"` // only for replicas in Manager.Work
+	Waiting bool      `json:",omitempty"` // no replica runs it
 	Seeking time.Time `json:",omitzero"`  // since when a replica is sought that has its tool
 	Lost    int       `json:",omitempty"` // runs of which the replica was lost
 
@@ -122,10 +122,10 @@ func (r *Record) settle() {
 	}
 }
 
-// merge takes over what others have added to the task: now is the same run of it,
-// at the same time or later. A task has one runner, who alone changes it, except
-// for answers, which come from anywhere, and for its end. Of two answers to a
-// question that of now counts: somebody may have been told so.
+// merge takes over additions of others to the task: now is the same run of it, at
+// the same time or later. Only the runner of a task changes it, except for
+// answers, which come from anywhere, and for its end. Of two answers to a
+// question that of now counts, because it may have been acknowledged.
 func (r *Record) merge(now *Record) {
 	r.rev = now.rev // which may be less, after the engine has lost its newest writes
 	if r.Status.Final() {
@@ -139,7 +139,7 @@ func (r *Record) merge(now *Record) {
 	}
 }
 
-// wait notes that nobody runs the task, and that somebody may after that time.
+// wait notes that no replica runs the task, and the time after which one may.
 func (r *Record) wait(in time.Duration) { r.Waiting, r.in = true, in }
 
 // Memory is a Store that lasts as long as the process. The zero value is empty

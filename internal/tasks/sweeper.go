@@ -33,7 +33,7 @@ type sweeper struct {
 	lanes    lanes                   // for Work
 
 	mu     sync.Mutex
-	unmade []string       // tasks of which nobody was told, and which may be in the store
+	unmade []string       // tasks that no client knows, and that may be in the store
 	unkept map[*Task]bool // whose end, or lapse, the store does not have yet
 }
 
@@ -76,7 +76,7 @@ func (s *sweeper) Delivered(message post.Message) bool {
 	switch {
 	case t == nil: // it has ended in the meantime
 	case message.Kind == letterAnswers:
-		// It waits for the store, which whoever brings messages must not.
+		// It waits for the store, which the receiver of messages must not do.
 		s.ended.Go(func() { s.renew([]*Task{t}) })
 	default:
 		s.m.end(t, ErrCancelled)
@@ -85,9 +85,9 @@ func (s *sweeper) Delivered(message post.Message) bool {
 	return true
 }
 
-// Share begins to renew the tasks that run here, and to take those that nobody
-// runs, on goroutines that end with Close. It must be called once, and only with
-// a *Shared.
+// Share begins to renew the tasks that run here, and to claim those that no replica
+// runs, on goroutines that end with Close. It must be called once, and only with a
+// *Shared.
 //
 // Renewing has a goroutine of its own: what the store takes long for elsewhere must
 // not let the leases of tasks end.
@@ -130,10 +130,10 @@ func (s *sweeper) each(do func()) {
 	}
 }
 
-// takeDue takes the tasks that nobody runs.
+// takeDue claims the tasks that no replica runs.
 func (s *sweeper) takeDue() {
 	for part := range slots {
-		// Before, what is due may be so because nobody could renew it.
+		// Before that, a due task may only have missed a renewal.
 		for range 10 {
 			if !s.contact[part].Held() || s.draining.Load() || s.sweep(partOf(part), running, 100) < 100 {
 				break
@@ -169,7 +169,7 @@ func (s *sweeper) Work(ctx context.Context, drains error) error {
 		case <-s.ctx.Done():
 			return drains
 		case <-s.lanes.wake:
-		case <-timer.C: // for those of which nothing was heard, or too soon
+		case <-timer.C: // for those without a response, or a response too soon
 			s.lanes.again(lanesOf(partOf(part)))
 			part++
 		}
@@ -179,7 +179,7 @@ func (s *sweeper) Work(ctx context.Context, drains error) error {
 
 // takeQueued runs tasks that wait for a worker, a few of each lane in turn, while
 // there is room. It stops after some: those that do not run here after all wait
-// again, and must not be looked at forever.
+// again, and must not be tried forever.
 func (s *sweeper) takeQueued(ctx context.Context) {
 	for range 4 * slots * lanesOfPart {
 		room := s.m.config.MaxRunning - s.m.running.Used()
@@ -217,8 +217,8 @@ func (s *sweeper) use(fn func(ctx context.Context) error) (began time.Time, err 
 	return began, err
 }
 
-// touch notes which parts of the store can be written: one that can only be read
-// lets nobody renew anything.
+// touch notes which parts of the store can be written: a part that can only be
+// read prevents renewals.
 func (s *sweeper) touch() {
 	writes := make([]scale.Write, slots)
 	for part := range slots {
@@ -332,8 +332,8 @@ func (s *sweeper) owes() bool {
 	return len(s.unmade)+len(s.unkept) > 0
 }
 
-// unmake makes a task that could not be kept another one: the store may have that
-// one, and nobody may run it.
+// unmake replaces a task that could not be kept with a new one: the store may
+// have the old one, and no replica may run it.
 func (s *sweeper) unmake(t *Task) {
 	if s.m.shared == nil {
 		return
@@ -347,8 +347,8 @@ func (s *sweeper) unmake(t *Task) {
 }
 
 // keepTrying has the end of a task, or of a run that has expired, saved when the
-// store answers again. Nobody takes the task before: that takes a lease in which
-// the store answers.
+// store answers again. No replica claims the task before: that takes a lease in
+// which the store answers.
 func (s *sweeper) keepTrying(t *Task) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -368,7 +368,7 @@ func (s *sweeper) sweep(part, index string, most int) int {
 	for _, e := range due {
 		r, err := s.m.shared.read(e)
 		if err != nil {
-			s.m.failed(err) // which keeps nobody from the others
+			s.m.failed(err) // the others are still handled
 			continue
 		}
 		if t := s.m.task(r.ID); t != nil && t.adopt(&r, began) {
@@ -379,8 +379,8 @@ func (s *sweeper) sweep(part, index string, most int) int {
 	return len(due)
 }
 
-// take runs a task that nobody runs, leaves it to others, or ends it. Its Rev is
-// new, so that whoever ran it can change it no more.
+// take runs a task that no replica runs, leaves it to others, or ends it. Its
+// Rev is new, so that the previous run can no longer change it.
 func (s *sweeper) take(r *Record) {
 	if !r.Waiting {
 		r.Lost++
@@ -397,18 +397,18 @@ func (s *sweeper) take(r *Record) {
 	}
 }
 
-// fail ends a task that nobody runs.
+// fail ends a task that no replica runs.
 func (s *sweeper) fail(r *Record, fault json.RawMessage) {
 	r.end(protocol.TaskFailed, nil, fault)
 	done := false
-	// use reports an error, and somebody looks at the task again.
+	// use reports an error, and has the task checked again.
 	_, _ = s.use(func(ctx context.Context) (err error) { done, err = s.m.shared.replace(ctx, r); return err })
 	if done {
 		s.m.changed(State{Record: *r})
 	}
 }
 
-// pass leaves a task that nobody runs to others.
+// pass leaves a task that no replica runs to others.
 func (s *sweeper) pass(r *Record) {
 	r.wait(s.m.shared.beat())
 	_, _ = s.use(func(ctx context.Context) error { _, err := s.m.shared.replace(ctx, r); return err }) // it is due again anyway

@@ -15,10 +15,10 @@ import (
 	"github.com/talaria-go/mcp/scale"
 )
 
-// Task is one run of a task, which this process runs. It is reserved at first,
-// and known to nobody; Keep makes it one that clients can ask for; it ends with
-// Finish, when its TTL is over, or when the task is another replica's. Its methods
-// are safe for concurrent use.
+// Task is one run of a task, which this process runs. It is reserved at first, and
+// unknown to clients; Keep makes it one that clients can ask for. It ends with
+// Finish, when its TTL is over, or when another replica has taken the task. Its
+// methods are safe for concurrent use.
 type Task struct {
 	manager *Manager
 	cancel  context.CancelCauseFunc
@@ -26,7 +26,7 @@ type Task struct {
 
 	mu      sync.Mutex
 	record  Record
-	changes int           // so many have made it what it is
+	changes int           // number of changes so far
 	token   int64         // see Run
 	over    error         // why it is changed and saved no more; nil while it may be
 	done    chan struct{} // closed when over is set
@@ -38,8 +38,8 @@ type Task struct {
 	answers map[string]chan json.RawMessage
 
 	saving  chan struct{} // has one element while the Store saves the record, or deletes it; mu is free then
-	saved   int           // the last of changes that was to be saved; for who saves
-	saveErr error         // what became of it; for who saves
+	saved   int           // the last of changes that was to be saved; for the goroutine that saves
+	saveErr error         // its outcome; for the goroutine that saves
 
 	bytes     int  // what it keeps; the Manager's mu guards it
 	forgotten bool // it counts no more; the same
@@ -81,9 +81,9 @@ func (t *Task) change(fn func(r *Record)) error {
 	return t.save(r, change, t.manager.changed)
 }
 
-// insist is change for what the work cannot continue without: while replicas
-// share the task and their store is unavailable, it tries again until ctx or the
-// run is over.
+// insist is change for changes that the work depends on: while replicas share the
+// task and their store is unavailable, it tries again until ctx or the run is
+// over.
 func (t *Task) insist(ctx context.Context, fn func(r *Record)) error {
 	err := t.change(fn)
 	for t.manager.shared != nil && (errors.Is(err, scale.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)) {
@@ -119,7 +119,7 @@ func (t *Task) saveAgain() error {
 	t.mu.Lock()
 	r, lapsed := t.copy(), t.over == ErrLost
 	t.mu.Unlock()
-	if lapsed { // the store has it only if nobody has taken the task
+	if lapsed { // the store has it only if no replica has claimed the task
 		if !r.Status.Final() { // others wait as long as the lease would have left them at least
 			r.wait(t.manager.shared.lease() - t.manager.shared.giveUp())
 		}
@@ -135,7 +135,7 @@ func (t *Task) saveAgain() error {
 	return t.put(r, t.manager.changed)
 }
 
-// put is save for who may save, whichever state r is.
+// put is save for the goroutine that may save, whichever state r is.
 func (t *Task) put(r Record, tell func(State)) error {
 	if !t.refresh(&r) {
 		t.saveErr = nil
@@ -144,7 +144,7 @@ func (t *Task) put(r Record, tell func(State)) error {
 	began := time.Now()
 	t.saveErr = t.manager.keep(&r)
 	if over, ok := errors.AsType[*overError](t.saveErr); ok {
-		t.saveErr = nil // what it has become here, nobody hears of
+		t.saveErr = nil // no client learns of its state here
 		t.manager.end(t, over.cause)
 		return nil
 	}
@@ -175,7 +175,7 @@ func (t *Task) follow(now *Record, at time.Time) {
 			wait <- value // which has room for it
 			delete(t.answers, key)
 		}
-		if _, ok := t.record.Answers[key]; ok && !t.record.Replay { // nobody needs it again
+		if _, ok := t.record.Answers[key]; ok && !t.record.Replay { // it is not needed again
 			t.record.Answers = maps.Clone(t.record.Answers)
 			delete(t.record.Answers, key)
 		}
@@ -194,7 +194,7 @@ func (t *Task) confirm(at time.Time) {
 
 // holds is confirm with t.mu held. A task that may be replayed is given up in
 // time, so that there are not two runs of it where the first heeds its context.
-// Others need not be: nobody repeats them, and what they come to counts only if
+// Others need not be: they are not repeated, and their outcome counts only if
 // they still have the task.
 func (t *Task) holds(at time.Time) {
 	if t.manager.shared == nil || !t.record.Replay || t.over != nil || t.record.Status.Final() {
@@ -209,8 +209,8 @@ func (t *Task) holds(at time.Time) {
 }
 
 // expired gives up a run that could not be renewed for long. Its replica is
-// there, so that it was the store that was away: once that answers, the task is
-// left to others, as by release, and the run does not count as one that lost its
+// there, so the store was unavailable: once it answers, the task is left to
+// others, as by release, and the run does not count as one that lost its
 // replica.
 func (t *Task) lapsed() {
 	if t.Record().Status.Final() { // its end is on its way to the Store
@@ -281,8 +281,8 @@ func (t *Task) apply(fn func(r *Record)) (r Record, change int, err error) {
 // reserved and Keep may be tried again.
 //
 // With a call, which is not nil, another replica may run the task again, if there
-// are others: it gets the call then. What the work has asked and kept so far is
-// known.
+// are others: it then gets the call, and the questions and values of the work so
+// far.
 func (t *Task) Keep(call *Call) error {
 	t.mu.Lock()
 	t.record.Replay, t.record.Worker, t.record.Waiting, t.record.Call = false, false, false, 0
@@ -318,7 +318,7 @@ func (t *Task) Keep(call *Call) error {
 	return nil
 }
 
-// keepCall keeps the call of a task, before anybody can find the task.
+// keepCall keeps the call of a task, before the task can be found.
 func (t *Task) keepCall(r *Record, call *Call) error {
 	if r.Call == 0 {
 		return nil
@@ -369,7 +369,8 @@ func (t *Task) found() {
 	t.record.Seeking = time.Time{}
 }
 
-// Leave gives a task that was kept for a worker to whoever finds it.
+// Leave gives a task that was kept for a worker to the first worker that finds
+// it.
 func (t *Task) Leave() {
 	t.manager.end(t, errLeft)
 	t.manager.Told(t.record.ID)
@@ -387,9 +388,9 @@ func (t *Task) Drop() {
 }
 
 // Note sets how far a task has come, and the message of its state if p has one.
-// What was overtaken in the meantime is left out. What replicas share is kept
-// once a second at most, and after that second, or with the next change, if it
-// was not.
+// Progress that was overtaken in the meantime is left out. With replicas it is
+// saved at most once a second, and otherwise after that second, or with the
+// next change.
 func (t *Task) Note(p wire.Progress) error {
 	r, change, err := t.apply(func(r *Record) {
 		if r.Progress != nil && p.Progress < r.Progress.Progress {
@@ -409,7 +410,7 @@ func (t *Task) Note(p wire.Progress) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.notes == nil && t.over == nil { // a store that is away is not a reason for the work to fail
+	if t.notes == nil && t.over == nil { // an unavailable store is not a reason for the work to fail
 		t.notes = time.AfterFunc(noteEvery, t.keepNotes)
 	}
 	return nil
@@ -444,7 +445,7 @@ func (t *Task) keepNotes() {
 }
 
 // Finish ends the task: with a result, or an error, whose message becomes that
-// of the state, or cancelled. What comes after the first end counts no more.
+// of the state, or cancelled. Only the first end counts.
 func (t *Task) Finish(status protocol.TaskStatus, result, fault json.RawMessage) error {
 	defer t.manager.ends()()
 	t.manager.leave(t) // first: who sees the end may start the next at once
@@ -481,7 +482,7 @@ func (t *Task) release(fn func(r *Record)) bool {
 }
 
 // end keeps the task from being changed and saved again, and reports whether it
-// was not so before. The cause is what its work is told.
+// was not so before. The cause is that of its context.
 func (t *Task) end(cause error) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -494,11 +495,11 @@ func (t *Task) end(cause error) bool {
 	return true
 }
 
-// Ask puts questions to the client and waits for the answers, which
-// tasks/update brings in any order. It returns them in the order of the
-// questions. What an earlier run has asked is not asked again. When ctx ends
-// first, the questions are withdrawn and the error is the cause of ctx. On a task
-// that has ended it returns ErrCancelled at once.
+// Ask puts questions to the client and waits for the answers, which tasks/update
+// brings in any order. It returns them in the order of the questions. Questions
+// of an earlier run are not asked again. When ctx ends first, the questions are
+// withdrawn and the error is the cause of ctx. On a task that has ended it
+// returns ErrCancelled at once.
 func (t *Task) Ask(ctx context.Context, questions []protocol.InputRequest) ([]json.RawMessage, error) {
 	waits := make([]chan json.RawMessage, len(questions))
 	err := t.insist(ctx, func(r *Record) {
@@ -539,7 +540,7 @@ func (t *Task) goesOn() bool {
 }
 
 // Ended returns how the task, whose work has ended, is over for its client; "" if
-// that is another replica's to say. One whose time was up has failed.
+// another replica decides that. One whose time was up has failed.
 func (t *Task) Ended() protocol.TaskStatus {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -554,7 +555,7 @@ func (t *Task) Ended() protocol.TaskStatus {
 	return protocol.TaskFailed
 }
 
-// lost reports whether the task is another run's.
+// lost reports whether the task belongs to another run.
 func (t *Task) lost() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -572,7 +573,7 @@ func (t *Task) ask(r *Record, q protocol.InputRequest, wait chan json.RawMessage
 		if !t.asked[q.Key] && (!was || before == digest) {
 			break
 		}
-		if !t.asked[q.Key] { // nobody will ask this one again
+		if !t.asked[q.Key] { // this one is not asked again
 			r.drop(q.Key)
 		}
 		q.Key = fmt.Sprintf("%s-%d", key, n)
@@ -634,8 +635,8 @@ func (t *Task) Recall(key string) (value json.RawMessage, ok bool) {
 }
 
 // Remember keeps a value for the runs after this one. It returns when the Store
-// has it, or with the reason why not, which may be that the task is not a
-// longer this run's. While the Store is away it waits, until ctx ends.
+// has it, or with the reason why not, which may be that the run has lost the
+// task. While the Store is unavailable it waits, until ctx ends.
 func (t *Task) Remember(ctx context.Context, key string, value json.RawMessage) error {
 	if t.manager.shared == nil || !t.Record().Replay {
 		return nil // there is none

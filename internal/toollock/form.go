@@ -218,7 +218,7 @@ func subset(all, others []any) bool {
 	})
 }
 
-// limit is a lower bound; nil is none.
+// limit is a lower bound, or nil.
 type limit struct {
 	value *big.Float
 	open  bool // the value itself is below it

@@ -184,7 +184,7 @@ func (l *Lock) encode(w io.Writer) error {
 // Len returns how many tools it has.
 func (l *Lock) Len() int { return len(l.tools) }
 
-// ErrAbsent is the error of Judge for a tool that the lock does not have.
+// ErrAbsent is the error of [Lock] for a tool that the lock does not have.
 var ErrAbsent = errors.New("is not in mcp.lock")
 
 // Has reports whether there is a tool of that name.

@@ -60,7 +60,7 @@ type Known struct {
 // back.
 type Asker interface {
 	// Ask returns the answers in the order of the questions, or
-	// wire.ErrInputRequired. ctx is that of who asks.
+	// wire.ErrInputRequired. ctx is that of the question.
 	Ask(ctx context.Context, questions []protocol.InputRequest) ([]json.RawMessage, error)
 	// Recall returns what Keep kept under a key, in this round or before.
 	Recall(key string) (value json.RawMessage, ok bool, err error)

@@ -40,7 +40,8 @@ type Config struct {
 	Server    Server         // nil if there is none: then no session can be ended, and nothing is known of names
 }
 
-// Request is the frame.Request of a Frame, in the memory of who has read it.
+// Request is the frame.Request of a Frame, in the memory of the reader of the
+// message.
 type Request struct {
 	ID     protocol.ID // zero for a notification
 	Method string
@@ -140,8 +141,8 @@ var ErrTooManySessions = errors.New("session: too many sessions")
 type Server interface {
 	EndSession(s Session, reason error) error
 	// Knows reports whether there is such a method, and whether name is that of
-	// something registered that the method names, and one of the first so many that
-	// were asked for.
+	// something registered that the method names, and one of the first that were
+	// asked for, up to a limit.
 	Knows(method, name string) (knowsMethod, knowsName bool)
 	// SentLong notes that a message to a client is longer than what clients take by
 	// default. method and name are those of Frame.Labels.
@@ -189,8 +190,7 @@ type Stream interface {
 // run as one.
 type Detacher interface {
 	// Detach makes the request a task, which knows what the request has learned. It
-	// returns nil if there is to be none, since the client takes none or the answer
-	// is on its way.
+	// returns nil if the client takes no tasks, or the response is on its way.
 	Detach(known Known) (*Detachment, error)
 	// Asks reports whether a request that asks its client becomes a task first,
 	// so that its handler waits for the answer and does not run again.

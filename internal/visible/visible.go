@@ -3,8 +3,8 @@
 // the cursor nor start a line of its own, turn the direction of writing, or hide
 // what it says, and it is not longer than the caller allows.
 //
-// Data that was asked for, such as the result of a tool that a program reads,
-// is nobody's sentence and stays as it is.
+// Data that was asked for, such as the result of a tool that a program reads, is
+// not a sentence for people and stays unchanged.
 package visible
 
 import (

@@ -72,9 +72,8 @@ func ResourceNotFound(uri string) *protocol.Error {
 // MissingCapability returns the error for a request that needs a capability
 // which the client did not declare (basic/index of 2026-07-28). name is the
 // capability, such as "elicitation"; settings are the members in it that are
-// needed, such as "url", none if the capability alone suffices. Data repeats
-// both as requiredCapabilities, in the form in which a client would declare
-// them.
+// needed, such as "url", none if the capability suffices. Data repeats both
+// as requiredCapabilities, in the form in which a client would declare them.
 func MissingCapability(name string, settings ...string) *protocol.Error {
 	inner := map[string]any{}
 	whole := name

@@ -53,8 +53,8 @@ func MetaWithUI(meta map[string]any, ui ToolUI) map[string]any {
 	return all
 }
 
-// MetaWithoutView returns what MetaWithUI has returned, for a client for whom the
-// view is not there. meta is not changed.
+// MetaWithoutView returns the result of MetaWithUI for a client that does not see
+// the view. meta is not changed.
 func MetaWithoutView(meta map[string]any) map[string]any {
 	left := maps.Clone(meta)
 	delete(left, metaView)

@@ -21,7 +21,7 @@ func RevisionNames(revs []protocol.Revision) []string {
 
 // InitializeParams are the params of initialize, which opens a session in
 // legacy revisions (basic/lifecycle). Capabilities and ClientInfo stay encoded;
-// whoever needs them decodes them.
+// the code that needs them decodes them.
 type InitializeParams struct {
 	ProtocolVersion string          `json:"protocolVersion"`
 	Capabilities    json.RawMessage `json:"capabilities,omitempty"`
@@ -81,7 +81,7 @@ type RootsResult struct {
 // CheckModern checks the metadata that every request of a modern revision must
 // carry: the revision, which must be among supported, and the client's
 // capabilities (basic/index of 2026-07-28, "Per-Request Metadata"). It returns
-// the revision. The order matters: a client that is told the versions can fix
+// the revision. The order matters: a client that receives the versions can fix
 // its request, whatever else is missing in it.
 func CheckModern(m *protocol.Meta, supported []protocol.Revision) (protocol.Revision, *protocol.Error) {
 	if m.ProtocolVersion == "" {

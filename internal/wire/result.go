@@ -255,8 +255,8 @@ func (r *FrozenResult) Append(dst []byte, to To) ([]byte, error) {
 }
 
 // appendPromptResult appends the result of prompts/get. A message without
-// content, or with a role that is none, is an error of the handler that made it:
-// the schema demands both.
+// content, or with an invalid role, is an error of the handler that made it: the
+// schema demands both.
 func appendPromptResult(dst []byte, r *protocol.GetPromptResult, to To) ([]byte, error) {
 	dst = openResult(dst, to)
 	if r.Description != "" {

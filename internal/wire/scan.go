@@ -12,12 +12,12 @@
 //   - header.go: the values of the HTTP headers that repeat parts of a request.
 //   - weburl.go: the check of addresses that people are sent to.
 //
-// What is written is appended to a buffer of the caller, in the manner of
+// Encoded text is appended to a buffer of the caller, in the manner of
 // strconv.AppendInt, because an answer is put together from several parts and
 // goes out in one write. Functions that can fail return nil in place of the
 // buffer unless they say otherwise: the caller keeps its own.
 //
-// What is read are parts of the text, not copies, unless the result is a string.
+// Results are parts of the text, not copies, unless the result is a string.
 // Faults are *protocol.Error, ready to be sent to the peer.
 //
 // Values are plain data. No function starts a goroutine or takes a lock;

@@ -25,7 +25,7 @@ var filterNames = [...]string{"", "toolsListChanged", "promptsListChanged", "res
 // Limits of what a client may name, in bytes.
 const (
 	MaxURI        = 8 << 10   // one URI
-	MaxSubscribed = 256 << 10 // all that a subscription, or a session, is told of
+	MaxSubscribed = 256 << 10 // bytes of all topics of a subscription or a session
 )
 
 // ScanFilter reads the filter from raw, the params of a subscriptions/listen

@@ -10,9 +10,9 @@
 // and used as map keys, and their methods are safe for concurrent use. Each implements
 // encoding.TextMarshaler and encoding.TextUnmarshaler, and so becomes a string in JSON.
 // Package schema knows the types and describes the form of the text. Reading is strict,
-// as a language model can fix what it is told of: a text that is not of the form, or
-// that names a day or an hour that does not exist, is a [ParseError] that says what to
-// write instead.
+// as a language model can fix an error that it receives: a text that is not of the
+// form, or that names a day or an hour that does not exist, is a [ParseError] that says
+// what to write instead.
 package civil
 
 import (

@@ -22,7 +22,7 @@ type TimeOfDay struct {
 const fullDay = 24 * time.Hour
 
 // NewTimeOfDay returns the time of day that is d after midnight, on a day of
-// 24 hours. What goes beyond the day is cut off: 25 hours give 01:00.
+// 24 hours. Time beyond the day is cut off: 25 hours give 01:00.
 func NewTimeOfDay(d time.Duration) TimeOfDay {
 	if d %= fullDay; d < 0 {
 		d += fullDay

@@ -28,8 +28,8 @@
 // A [Fitter] makes a document fit before it is checked: it fills in defaults, and reads
 // values in other forms than their own as package schema does. It guesses nothing. A
 // value that can mean two things stays as it is, and so does a document of which a
-// default would make an invalid one. What it makes is checked like any document, so that
-// a mistake in it can refuse a document and never let one pass.
+// default would make an invalid one. Its result is checked like any document, so that a
+// mistake in it can refuse a document and never let one pass.
 //
 // # Parts
 //
@@ -189,8 +189,8 @@ func (c *compiler) index(value any, at string, r *resource) error {
 }
 
 // scope returns the resource that a schema belongs to: a new one if it has an
-// $id of its own, otherwise r. Up to draft 7 an $id beside $ref is ignored, and
-// one that is only a fragment declares an anchor instead.
+// $id of its own, otherwise r. Up to draft 7 an $id next to $ref is ignored,
+// and one that is only a fragment declares an anchor instead.
 func (c *compiler) scope(object map[string]any, at string, r *resource) (*resource, error) {
 	d := r.draft
 	_, refers := object["$ref"]
@@ -479,7 +479,7 @@ func lookUp(value any, pointer string) (any, bool) {
 }
 
 // fill reads the keywords of a schema into its node. Up to draft 7 everything
-// beside $ref is ignored. Keywords are read in the order of their names, so
+// next to $ref is ignored. Keywords are read in the order of their names, so
 // that errors do not depend on map order.
 func (c *compiler) fill(n *node) error {
 	value, ok := lookUp(c.doc, n.at)

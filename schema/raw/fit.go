@@ -263,7 +263,8 @@ func fractions(doc any) bool {
 	return false
 }
 
-// digits returns an integer without fraction and exponent, or "" if it is none or long.
+// digits returns an integer without fraction and exponent, or "" for a long one
+// or another value.
 func digits(n json.Number) string {
 	if !lexical.Bounded(string(n)) {
 		return ""
@@ -299,7 +300,7 @@ func (t *fitting) fromText(types uint8, whole bool, text string) (forms []any) {
 			return nil
 		}
 		if doc, err := document([]byte(text)); err == nil {
-			// What is inside is walked as a part of the document.
+			// The value inside is walked as a part of the document.
 			t.inText = true
 			t.v.steps += stepsPerValue * values(doc)
 			forms = append(forms, doc)
@@ -312,8 +313,8 @@ func (t *fitting) fromText(types uint8, whole bool, text string) (forms []any) {
 	return forms
 }
 
-// trial returns a copy of a value that was made to fit n. What it changes does not count
-// as a change of the document.
+// trial returns a copy of a value that was made to fit n. Its changes do not count as
+// changes of the document.
 func (t *fitting) trial(n *node, value any) any {
 	changed := t.changed
 	t.v.steps -= values(value)

@@ -31,8 +31,8 @@ type node struct {
 	never    bool  // the schema false
 	meta     draft // the meta-schema of a draft, if it is not 0
 
-	// refs are $ref, $dynamicRef and $recursiveRef. Since 2019-09 a schema can
-	// have several, beside other keywords.
+	// refs are $ref, $dynamicRef and $recursiveRef. Since 2019-09 a schema can have
+	// several, next to other keywords.
 	refs []reference
 
 	// types is the set of permitted types, 0 for all. hasEnum and hasConst are
@@ -117,7 +117,7 @@ type (
 type evaluated struct {
 	allProps, allItems bool
 	props              map[string]bool
-	prefix             int // so many items from the first on
+	prefix             int // number of items from the first on
 	items              map[int]bool
 }
 

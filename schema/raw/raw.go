@@ -196,9 +196,9 @@ func flatten(f *failure, issues []Issue) []Issue {
 }
 
 // flattenMeant returns the issues of the alternative of anyOf or oneOf that was
-// meant, or nil if that cannot be told. An alternative is ruled out if it
-// refuses the type of the value, or a constant of the value or of one of its
-// members, which serves as a discriminator.
+// meant, or nil if that is unclear. An alternative is ruled out if it refuses
+// the type of the value, or a constant of the value or of one of its members,
+// which serves as a discriminator.
 //
 // If one alternative remains, its issues are returned. If all remain, the
 // members that every one of them misses are. If all were ruled out by

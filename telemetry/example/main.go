@@ -101,8 +101,8 @@ func run(ctx context.Context, out io.Writer) error {
 
 // serve serves s over HTTP, with telemetry.
 func serve(s *mcp.Server, o *telemetry.Options) (*httptest.Server, error) {
-	// These servers are called by programs of ours alone. A server on the internet
-	// leaves Trust as it is.
+	// Only our own programs call these servers. On the internet, leave Trust
+	// unset.
 	o.Trust = func(*mcp.Frame) bool { return true }
 	if _, err := telemetry.Server(s, o); err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ type Link struct {
 	HalfClose func() error
 }
 
-// patience is how long anything may take before it counts as hanging.
+// patience is the longest wait of a test before it fails.
 const patience = 20 * time.Second
 
 // Run checks the Conns that open makes. open is called once for each check,
@@ -392,7 +392,7 @@ func checkCloseEndsWrite(t *testing.T, l Link) {
 		message := []byte(text(64 << 10))
 		close(entered)
 		var err error
-		for err == nil { // nobody reads: at some point it waits
+		for err == nil { // without a reader it waits at some point
 			err = l.A.Write(message)
 		}
 		failed <- err

@@ -166,7 +166,7 @@ func (c *conn) Write(message []byte) error {
 	default:
 		err = fmt.Errorf("websocket: %w", err)
 	}
-	c.cancel() // part of the message may have left; who waits in Read is told
+	c.cancel() // part of the message may have left; a waiting Read gets the error
 	return err
 }
 
@@ -177,7 +177,7 @@ func (*conn) Flush() error { return nil }
 func (c *conn) Close() error { return c.closeWith(websocket.StatusNormalClosure, "") }
 
 // GoAway is Close for a server that ends the connection by itself, with code 1001.
-// The peer is told the reason, in at most 120 bytes.
+// The peer receives the reason, in at most 120 bytes.
 func (c *conn) GoAway(reason string) error { return c.closeWith(websocket.StatusGoingAway, reason) }
 
 // closeWith tells the peer why the connection ends, in at most 120 bytes, and
@@ -235,9 +235,9 @@ func (c *conn) keepAlive(every time.Duration) {
 	}
 }
 
-// ping returns an error if the peer is gone or does not answer within patience.
-// Only a waiting Read can receive the answer, so while the reader of this side
-// is busy nothing can be said.
+// ping returns an error if the peer is gone or does not answer in time. Only a
+// waiting Read can receive the answer, so while the reader of this side is busy
+// nothing can be said.
 func (c *conn) ping(patience time.Duration) error {
 	reads := c.reads.Load()
 	if !c.reading.Load() || c.isWriting() {

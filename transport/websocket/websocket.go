@@ -62,7 +62,7 @@ func orDefaults(opts *transport.SocketOptions) transport.SocketOptions {
 // Server serves the connections of a Handler: an *mcp.Server.
 type Server interface {
 	// ServeUpgrade serves the connection that upgrade makes of r, with the options
-	// given to it, until it ends, and closes it. It answers r if there is to be no
+	// given to it, until it ends, and closes it. It answers r if it rejects the
 	// connection; when upgrade returns an error, it has answered r.
 	ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade func(*transport.SocketOptions) (transport.Conn, error))
 }
@@ -153,10 +153,10 @@ func offers(header http.Header) bool {
 	return len(values) == 0
 }
 
-// Dial connects to a server. ctx bounds the handshake alone. url begins with
-// ws, wss, http or https; header, which may be nil, is sent with the handshake;
-// a nil client means http.DefaultClient, and one with a Timeout limits the
-// whole connection by it.
+// Dial connects to a server. ctx bounds only the handshake. url begins with ws,
+// wss, http or https; header, which may be nil, is sent with the handshake; a
+// nil client means http.DefaultClient, and one with a Timeout limits the whole
+// connection by it.
 func Dial(ctx context.Context, url string, client *http.Client, header http.Header, opts *transport.SocketOptions) (transport.Conn, error) {
 	var below net.Conn
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { below = info.Conn }})

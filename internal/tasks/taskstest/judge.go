@@ -56,7 +56,7 @@ func (s *Simulation) judgeChain(chain []state) {
 	}
 }
 
-// judgeAcknowledged checks whether what somebody was told is there.
+// judgeAcknowledged checks that everything that was acknowledged is there.
 func (s *Simulation) judgeAcknowledged(id, kind, key, value string) {
 	chain := s.history.of(id)
 	if len(chain) == 0 {

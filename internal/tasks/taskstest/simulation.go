@@ -25,7 +25,7 @@ import (
 )
 
 // Simulation is a fleet that runs tasks while replicas die and stop, and while calls
-// of the store are lost, late, or answered by nobody.
+// of the store are lost, late, or never answered.
 type Simulation struct {
 	Seed     uint64
 	Store    scale.Store
@@ -48,8 +48,8 @@ type Simulation struct {
 	replicas []*replica
 	faults   []string
 	counter  int64
-	acked    map[string]bool // "id kind key": what somebody was told is there
-	untold   []string        // tasks of which no client knows: there may be none
+	acked    map[string]bool // "id kind key": acknowledged facts
+	untold   []string        // tasks that no client knows: they may not exist
 
 	Finals, Takeovers atomic.Int64
 	slowest           atomic.Int64 // from the loss of a replica to the next run
@@ -74,7 +74,7 @@ func (s *Simulation) Run(ctx context.Context) []string {
 	for range s.Replicas {
 		s.start()
 	}
-	time.Sleep(s.lease * 3 / 2) // nobody takes a task before it was in touch for a lease
+	time.Sleep(s.lease * 3 / 2) // no replica claims a task before it was in touch for a lease
 	for i := range s.Tasks {
 		s.clients.Go(func() { s.client(ctx, i) })
 	}
@@ -182,7 +182,7 @@ func (s *Simulation) fault(format string, args ...any) {
 	}
 }
 
-// ack notes what somebody was told is there.
+// ack notes an acknowledged fact.
 func (s *Simulation) ack(id, kind, key, value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -241,7 +241,7 @@ func (s *Simulation) client(ctx context.Context, n int) {
 			for range 1 + n%2 { // some send it twice
 				if s.any().Update(ctx, owner, id, map[string]json.RawMessage{key: value}) == nil {
 					s.ack(id, "answer", key, "")
-					if !answered(s.history.of(id), key) { // at once, as nobody sends it again
+					if !answered(s.history.of(id), key) { // at once, as it is not sent again
 						s.fault("task %s: the answer to %s was taken, and is nowhere", id, key)
 					}
 				}
@@ -287,7 +287,7 @@ func (s *Simulation) start() {
 	s.replicas = append(s.replicas, r)
 }
 
-// kill ends a replica at once: nothing that it does reaches anybody.
+// kill ends a replica at once: nothing that it does has an effect any more.
 func (r *replica) kill() {
 	r.store.die()
 	r.end()
@@ -327,7 +327,7 @@ func (r *replica) create(n int) (id string) {
 	return id
 }
 
-// unknown notes a task of which nobody was told.
+// unknown notes a task that no client knows.
 func (s *Simulation) unknown(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -346,7 +346,7 @@ func (s *Simulation) giveUp(ctx context.Context, id string) {
 	s.fault("task %s of which nobody knows has not ended", id)
 }
 
-// handle is the handler of all tasks. What it does depends on the call alone, so
+// handle is the handler of all tasks. Its actions depend only on the call, so
 // that a second run does what the first did.
 func (r *replica) handle(ctx context.Context, t *tasks.Task, call string) {
 	var n int

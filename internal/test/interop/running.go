@@ -14,12 +14,12 @@ import (
 // callTimeout is how long a tool waits for a client that lets it down.
 const callTimeout = 20 * time.Second
 
-// KeyInput names a call of wait, or an errand.
+// KeyInput names a call of wait, or a job.
 type KeyInput struct {
 	Key string `json:"key" jsonschema_description:"which call of wait is meant"`
 }
 
-// pendingCalls are the calls of wait and the errands that are in progress.
+// pendingCalls are the calls of wait and the jobs that are in progress.
 type pendingCalls struct {
 	mu        sync.Mutex
 	released  map[string]chan struct{}
@@ -58,7 +58,7 @@ func (w *pendingCalls) release(_ *mcp.Frame, in KeyInput) (string, error) {
 	return "released " + in.Key, nil
 }
 
-// JobInput has the arguments of errand.
+// JobInput has the arguments of a job.
 type JobInput struct {
 	Key string `json:"key,omitempty" jsonschema_description:"which errand is meant, to release it"`
 	End string `json:"end" validate:"oneof=wait fail crash ask" jsonschema_description:"what comes of it"`

@@ -3,7 +3,7 @@
 // many names it exports. Its test holds the limits.
 //
 // A func or method that takes a struct of an internal package is not counted as
-// exported: nobody outside of the module can make such a value, and thus call
+// exported: code outside of the module cannot make such a value, and thus call
 // it. By a pointer or an interface it could be called with nil, which counts.
 package sizelimits
 
@@ -36,8 +36,8 @@ type Code struct {
 	guarded []internalOnly
 }
 
-// internalOnly is an exported func that may be for packages of the module alone: if
-// one of what it takes is a struct.
+// internalOnly is an exported func that may be only for packages of the module: if
+// one of its parameters is a struct.
 type internalOnly struct {
 	dir   string
 	takes []string // types of internal packages, as in Code.structs
@@ -202,7 +202,7 @@ func receiverName(t ast.Expr) string {
 	return ""
 }
 
-// commentLines counts the lines of comments that stand alone.
+// commentLines counts the lines that have only a comment.
 func commentLines(fset *token.FileSet, f *ast.File) int {
 	code := map[int]bool{}
 	ast.Inspect(f, func(n ast.Node) bool {

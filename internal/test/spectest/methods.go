@@ -6,7 +6,7 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// tasksFolder has the schema of the extension for tasks, which stands alone.
+// tasksFolder has the schema of the extension for tasks, which is separate.
 const tasksFolder = "ext-tasks"
 
 // folderOf returns the folder of the schema that has a method's messages.

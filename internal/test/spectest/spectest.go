@@ -51,7 +51,7 @@ func requestOf(requests []json.RawMessage, response json.RawMessage) string {
 	return ""
 }
 
-// envelope is what a message is told by.
+// envelope has the members that identify a message.
 type envelope struct {
 	ID     json.RawMessage
 	Method string
@@ -123,7 +123,7 @@ func New(t testing.TB) *Watch {
 }
 
 // NewHostile returns a Watch for a connection whose client says on purpose what
-// it must not: what the server says is checked alone.
+// it must not: only the server's messages are checked.
 func NewHostile(t testing.TB) *Watch {
 	w := New(t)
 	w.hostile = true

@@ -13,7 +13,7 @@ import (
 // startTimeout is how long a program may take until it listens.
 const startTimeout = 10 * time.Second
 
-// FreeAddr returns an address of this machine that nobody listens on.
+// FreeAddr returns a free address of this machine.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

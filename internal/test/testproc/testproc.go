@@ -15,9 +15,9 @@ import (
 // envIsolated is set in the environment of such a process.
 const envIsolated = "TALARIA_TEST_ALONE"
 
-// Isolated reports whether the calling test, which must be no subtest, has a process
-// of its own. If not, it is run in one, with the outcome of that, and has nothing
-// left to do.
+// Isolated reports whether the calling test, which must not be a subtest, has a
+// process of its own. If not, it is run in one, with the outcome of that, and has
+// nothing left to do.
 func Isolated(t *testing.T) bool {
 	t.Helper()
 	testdep.NoRace(t, "it measures memory")

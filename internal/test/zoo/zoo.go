@@ -1,6 +1,6 @@
 // Package zoo has one Go type for every tag that package schema takes on each kind of
 // value that it fits, for all kinds of types, and for rules among members. Tests hold
-// against them what is to be true of the schema of any tool. It is for tests alone.
+// against them what is to be true of the schema of any tool. It is only for tests.
 package zoo
 
 import (

@@ -55,8 +55,8 @@ var unitWords = strings.NewReplacer("nanoseconds", "ns", "nanosecond", "ns", "mi
 	"and", "", ",", "", " ", "", "\t", "", "\u00a0", "")
 
 // spelled returns the duration that a text with words or spaces means, in the
-// form of package time: "5m" for "5 minutes". It returns "" if that cannot be
-// told. It is for advice only; such text is not accepted.
+// form of package time: "5m" for "5 minutes". It returns "" if that is
+// unclear. It is for advice only; such text is not accepted.
 func spelled(s string) string {
 	if len(s) > 100 {
 		return ""
@@ -68,7 +68,7 @@ func spelled(s string) string {
 	return text
 }
 
-// durationSyntax tells a duration that is too long from text that is none.
+// durationSyntax distinguishes a duration that is too long from other text.
 var durationSyntax = regex.Lazy(GoDurationPattern)
 
 // DurationFault returns what keeps a text from being a duration, or "" if it is

@@ -1,7 +1,7 @@
 // Package lexical reads values that are written as text: dates and times with
 // an offset, durations, decimals without rounding, and the formats of JSON
 // Schema. Packages schema, raw and rules use it, so that a form means the same
-// in all of them.
+// in each of them.
 //
 // A function that can fail returns, instead of an error, a text that says what
 // to write instead: it becomes part of an Issue, which a model reads. Such a

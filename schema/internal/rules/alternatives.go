@@ -114,7 +114,7 @@ func mergeSchemas(c *Check, alts [][]Check) (residual bool) {
 	return residual
 }
 
-// onlyEnum returns the values of a schema that consists of enum or const alone,
+// onlyEnum returns the values of a schema that consists only of enum or const,
 // and nil for any other.
 func onlyEnum(s *jsonschema.Schema) []any {
 	switch {

@@ -1,8 +1,8 @@
 // Package rules compiles the rules of a validate tag for a kind of value. Each
 // rule becomes a [Check]: a test, the words for what it demands, and the
 // keywords of JSON Schema that say the same. All three are made in one place,
-// because a schema that says less than the test, or more, would mislead whoever
-// reads it.
+// because a schema that says less than the test, or more, would mislead its
+// readers.
 //
 // The names and meanings of the rules are those of go-playground/validator,
 // which users know. Its validator is not linked, since it would be a third of a
@@ -94,7 +94,7 @@ type Check struct {
 	Emit func(*jsonschema.Schema) // adds the keywords; nil if there are none
 	Test predicate
 
-	Bound *wording.Bound      // of a rule that limits a value or a length, to be told with the other end
+	Bound *wording.Bound      // of a rule that limits a value or a length, to be stated with the other end
 	Trait bool                // want does not name the type: it says more about the value
 	Why   func(string) string // says what is wrong with a text; "" if want says it all
 }

@@ -25,8 +25,7 @@ import (
 // Comparing two numbers does not round. The schema that callers see speaks of
 // decimals as they are written, and 0.1 is not the float64 next to it. There
 // are two forms: an integer has a sign and a magnitude; any other number has
-// its text and the nearest float64, which decides alone if both numbers are
-// short.
+// its text and the nearest float64, which is enough if both numbers are short.
 type Number struct {
 	Integer   bool // sign and magnitude are the value; otherwise float and text
 	Negative  bool // never set for 0

@@ -305,7 +305,7 @@ func Measured(kind Kind, words *wording.BoundWords, phrase string) string {
 	return "an array of " + phrase
 }
 
-// OtherThan returns a phrase for a value of a kind that is none of the given
+// OtherThan returns a phrase for a value of a kind other than the given
 // ones.
 func OtherThan(kind Kind, values ...any) string {
 	if len(values) == 1 {

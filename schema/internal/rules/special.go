@@ -292,7 +292,7 @@ func compilePostcode(r tags.Rule, t Target) ([]Check, *tags.Problem) {
 }
 
 // addServerRules adds the rules that look at the server itself, and those that
-// are refused because they check nothing that could be told.
+// are refused because their check cannot be described.
 func addServerRules(table map[string]ruleDef) {
 	for name, want := range map[string]string{
 		"file": "a file on the server", "dir": "a directory on the server",

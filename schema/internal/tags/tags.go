@@ -3,9 +3,9 @@
 // knows the form of a tag and nothing of what its rules mean; package rules
 // compiles them.
 //
-// [Parse] is stricter than the original grammar. What that would find out at
-// run time only, or would take for something else than it looks like, is a
-// [Problem] here, with what to write instead.
+// [Parse] is stricter than the original grammar. A tag that fails only at run
+// time there, or that means something other than it seems, is a [Problem]
+// here, with the fix.
 //
 //	validate:"omitempty,min=1,dive,keys,alpha,endkeys,required,email|e164"
 //	         |--------| |---| |--| |-------------------| |------| |--------|

@@ -6,7 +6,7 @@ import (
 )
 
 // Bound is one end of what a rule permits, or both ends if it permits one value
-// only. The rules of one field are told together, so they keep bounds and not
+// only. The rules of one field are stated together, so they keep bounds and not
 // finished texts.
 type Bound struct {
 	Side  int    // -1 for the lower end, +1 for the upper end, 0 for both

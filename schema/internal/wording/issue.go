@@ -35,7 +35,7 @@ func Syntax(err error, path []Step, hide bool) Issue {
 	return Issue{Rule: RuleSyntax, Expected: "valid JSON", Message: "is not valid JSON: " + err.Error()}
 }
 
-// The values of Issue.Rule that are no keyword of JSON Schema.
+// The values of Issue.Rule that are not keywords of JSON Schema.
 const (
 	RuleSyntax    = "syntax"
 	RuleDepth     = "depth"

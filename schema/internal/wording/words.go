@@ -4,12 +4,12 @@
 //
 // Texts are for people and for models, which correct their next call by them.
 // They are in plain English, lower case, without a full stop, and short: a
-// quoted value is cut to 80 characters. What a peer has sent is quoted by
+// quoted value is cut to 80 characters. Text of a peer is quoted by
 // [Visible], which shows characters that cannot be seen or that look like
-// others, because a model cannot correct what it cannot tell apart.
+// others, because a model cannot correct characters that look alike.
 //
 // A limit is not made as text at once but as a [Bound], because the limits of
-// one field are told together: "between 1 and 100".
+// one field are stated together: "between 1 and 100".
 package wording
 
 import (
@@ -75,8 +75,8 @@ func Got(raw []byte, withKind bool) string {
 }
 
 // maxName is the number of bytes that a path has of a member name at most. A
-// longer name is none that anybody has declared, and without a limit each of a
-// thousand paths could be as long as the document.
+// longer name is never a declared one, and without a limit each of a thousand
+// paths could be as long as the document.
 const maxName = 200
 
 // ShortName returns a member name as a path has it.
@@ -142,7 +142,7 @@ func MustBe(expected, got string) string {
 }
 
 // OneOf returns a phrase that lists values as JSON: `one of "a", "b"`, or the
-// value alone if there is one.
+// value itself if there is one.
 func OneOf(values []any) string {
 	if len(values) == 1 {
 		return string(AppendJSON(nil, values[0]))

@@ -30,7 +30,7 @@ func newIdleTimer(ctx context.Context, limit time.Duration) (context.Context, *i
 	return ctx, p
 }
 
-// restart starts the time again.
+// heard starts the time again.
 func (p *idleTimer) heard() { p.heardBefore(0) }
 
 // heardBefore counts as received what need not arrive again for a while, such

@@ -1,4 +1,4 @@
-// Command order checks what it is told, and fills in what it is not.
+// Command order checks given orders, and fills in missing ones.
 package main
 
 import (
