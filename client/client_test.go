@@ -177,6 +177,7 @@ func code(err error) protocol.Code {
 }
 
 func TestConnectFails(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name string
 		tr   Transport

@@ -97,6 +97,7 @@ func TestProbeSilence(t *testing.T) {
 // A legacy server that ends when it is probed is started again: once for another
 // probe, as a server may end once for any reason, and then without.
 func TestProbeKills(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	starts := 0
 	tr := scripted(t, func(s *script) {
@@ -231,6 +232,7 @@ const fakeInitialize = `{"protocolVersion":"2025-06-18","capabilities":{"tools":
 
 // How servers refuse a modern request over HTTP, and what follows.
 func TestHTTPDetection(t *testing.T) {
+	t.Parallel()
 	status := func(code int, body string) func(*fakeLink, *link.Message) error {
 		return func(*fakeLink, *link.Message) error { return &origin.StatusError{Code: code, Body: []byte(body)} }
 	}

@@ -187,6 +187,7 @@ func TestPassingFailure(t *testing.T) {
 
 // The same over a network, for what that makes of it.
 func TestPassingFailureNetwork(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"503", "an empty body", "a page", "half of an answer", "a reset"} {
 		t.Run(name, func(t *testing.T) {
 			f := &faulty{inner: fixture(t, nil).Handler(), fail: passing[name], left: 1}

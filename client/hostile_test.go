@@ -17,7 +17,7 @@ import (
 	"github.com/talaria-go/mcp/transport/websocket"
 )
 
-// giants are answers of 100 MiB to request %d, written piece by piece.
+// giants are answers of 64 MiB to request %d, written piece by piece.
 var giants = map[string][2]string{
 	"id first": {`{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"`, `"}]}}`},
 	"id last":  {`{"result":{"content":[{"type":"text","text":"`, `"}]},"jsonrpc":"2.0","id":%d}`},
@@ -27,7 +27,7 @@ var giants = map[string][2]string{
 func writeGiant(w io.Writer, giant [2]string, id string) {
 	_, _ = io.WriteString(w, strings.Replace(giant[0], "%d", id, 1))
 	piece := []byte(strings.Repeat("x", 1<<20))
-	for range 100 {
+	for range 64 {
 		if _, err := w.Write(piece); err != nil {
 			return // refused, as it may be
 		}
@@ -122,10 +122,10 @@ func giantWebSocket(t *testing.T, giant [2]string) Transport {
 	}))), nil)
 }
 
-// An answer of 100 MiB fails its call with the reason, at once and in little
+// An answer of 64 MiB fails its call with the reason, at once and in little
 // memory, and leaves the others alone.
 func TestGiantAnswers(t *testing.T) {
-	testdep.NoRace(t, "one goroutine reads each answer of 100 MiB")
+	testdep.NoRace(t, "one goroutine reads each answer of 64 MiB")
 	for place, giant := range giants {
 		for name, tr := range map[string]Transport{
 			"stream":    giantStream(t, giant),

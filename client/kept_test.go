@@ -145,7 +145,7 @@ func keepTools(tool string) func(t *testing.T) any {
 func keepSchemas(schema string) func(t *testing.T) any {
 	return func(t *testing.T) any {
 		c := idle()
-		for n := range 3 * (maxCompiled / len(schema)) { // two thirds of which make room
+		for n := range 19 * (maxCompiled / len(schema)) / 10 { // almost half of which make room
 			c.tools.learn([]Tool{{Name: strconv.Itoa(n), InputSchema: json.RawMessage(schema)}}, map[string]bool{})
 			_ = c.tools.checkArguments(c.tools.get(strconv.Itoa(n)), nil) // they need not fit
 		}

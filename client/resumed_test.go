@@ -129,6 +129,7 @@ func (f *breaking) RoundTrip(r *http.Request) (*http.Response, error) {
 // An answer whose id differs from that of the request is named when the request
 // gets no answer.
 func TestForeignID(t *testing.T) {
+	t.Parallel()
 	for _, id := range []string{`"3"`, `"x"`, `77`, `-1`} {
 		synctest.Test(t, func(t *testing.T) {
 			tr := scripted(t, func(s *script) {

@@ -190,6 +190,7 @@ func TestErrorSafe(t *testing.T) {
 
 // A server in this process is a transport, which the client ends.
 func TestLocal(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := connect(t, Local(fixture(t, nil).ServeConn), nil)
 		if sum, err := Call[sumOut](t.Context(), c, "sum", sumIn{1, 2}); err != nil || sum.Sum != 3 {

@@ -19,6 +19,7 @@ import (
 // Whatever a server says, and wherever: in the text of an error there is no
 // control, direction or invisible character of it, and not too much of it.
 func TestErrorsQuoteVisibly(t *testing.T) {
+	t.Parallel()
 	testdep.NoRace(t, "it reads long errors")
 	const nasty = "x\x1b]0;owned\a\x1b[6n\u009b6n\u202e\u2066\u200b\U000e0041\x7f\x00y"
 	quoted, _ := json.Marshal(nasty)

@@ -15,6 +15,7 @@ import (
 // Keys in addresses are in no name, error or log, and servers that differ by
 // them alone are not taken for one another.
 func TestAddressSecrets(t *testing.T) {
+	t.Parallel()
 	const secret = "hunter2"
 	for name, serve := range map[string]http.HandlerFunc{
 		"refused": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusUnauthorized) },

@@ -31,6 +31,7 @@ const serverVariable = "CLIENT_TEST_SERVER"
 func TestMain(m *testing.M) {
 	switch os.Getenv(serverVariable) {
 	case "":
+		testdep.Waiting()
 		os.Exit(m.Run())
 	case "fixture":
 		if err := fixture(&testing.B{}, nil).ServeStdio(context.Background()); err != nil {
@@ -80,32 +81,38 @@ func TestCommandName(t *testing.T) {
 func TestSilentCommand(t *testing.T) {
 	t.Setenv("NODE_OPTIONS", "--use-system-ca")
 	t.Setenv("GITHUB_TOKEN", "hunter2")
+	const patience = 1500 * time.Millisecond // in which a process starts
 	given := command("silent")
 	given.Env = append(given.Env, "GITHUB_TOKEN=given")
+	var all sync.WaitGroup
+	defer all.Wait()
 	for name, opts := range map[string]*Options{
-		"both kinds of revisions": {Timeout: time.Second, ProbeTimeout: time.Second},
-		"legacy":                  {Timeout: time.Second, Revisions: []protocol.Revision{protocol.V20250618}},
-		"modern":                  {Timeout: time.Second, Revisions: []protocol.Revision{protocol.V20260728}},
+		"both kinds of revisions": {Timeout: patience, ProbeTimeout: patience},
+		"legacy":                  {Timeout: patience, Revisions: []protocol.Revision{protocol.V20250618}},
+		"modern":                  {Timeout: patience, Revisions: []protocol.Revision{protocol.V20260728}},
 		"context":                 {Timeout: -1, ProbeTimeout: -1},
 	} {
-		ctx, stop := context.WithCancel(t.Context())
-		if name == "context" {
-			time.AfterFunc(time.Second, stop)
-		}
-		_, err := Connect(ctx, given, opts)
-		stop()
-		silent, ok := errors.AsType[*SilentError](err)
-		if !ok || errors.Is(err, ErrTimeout) == (name == "context") {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if !slices.Contains(silent.Withheld, "NODE_OPTIONS") || slices.Contains(silent.Withheld, "GITHUB_TOKEN") || !strings.Contains(silent.Stderr, "\x1b[2J") {
-			t.Errorf("%s: %+v", name, silent)
-		}
-		for _, want := range []string{"self-signed certificate␛[2J in", "NODE_OPTIONS", "CommandTransport.Env"} {
-			if !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: no %q in %v", name, want, err)
+		all.Go(func() {
+			ctx, stop := context.WithCancel(t.Context())
+			if name == "context" {
+				time.AfterFunc(patience, stop)
 			}
-		}
+			_, err := Connect(ctx, given, opts)
+			stop()
+			silent, ok := errors.AsType[*SilentError](err)
+			if !ok || errors.Is(err, ErrTimeout) == (name == "context") {
+				t.Errorf("%s: %v", name, err)
+				return
+			}
+			if !slices.Contains(silent.Withheld, "NODE_OPTIONS") || slices.Contains(silent.Withheld, "GITHUB_TOKEN") || !strings.Contains(silent.Stderr, "\x1b[2J") {
+				t.Errorf("%s: %+v", name, silent)
+			}
+			for _, want := range []string{"self-signed certificate␛[2J in", "NODE_OPTIONS", "CommandTransport.Env"} {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%s: no %q in %v", name, want, err)
+				}
+			}
+		})
 	}
 }
 

@@ -117,6 +117,7 @@ func (c trapConn) Read() ([]byte, error) { c.way(); return nil, errors.New("not 
 
 // A connection that panics is one that is lost.
 func TestConnThatDoesNotReturn(t *testing.T) {
+	t.Parallel()
 	for name, way := range map[string]func(){"panic": func() { panic("no wire") }, "goexit": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {
 			here, there := transport.Pipe()

@@ -5,10 +5,11 @@
 // set it, the test fails instead.
 //
 // Others repeat something. [Rounds] has the number of times, and [Revisions] those of
-// the protocol.
+// the protocol. Others wait. [Waiting] lets more of them run at once.
 package testdep
 
 import (
+	"flag"
 	"os"
 	"os/exec"
 	"testing"
@@ -84,4 +85,12 @@ func Revisions() []protocol.Revision {
 		return []protocol.Revision{protocol.V20241105, protocol.V20250326, protocol.Latest}
 	}
 	return protocol.Revisions()
+}
+
+// Waiting makes 8 the number of parallel tests that run at once, unless -parallel is
+// set. A TestMain calls it where parallel tests wait more than they compute.
+func Waiting() {
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
 }
