@@ -81,6 +81,10 @@ func Made(of option.Component, opts ...Option) Component {
 // those can call it.
 func MadeOption(of option.Tool) ToolOption {
 	return tools(func(set *toolSettings) {
+		if of.Foreign {
+			set.foreign = true
+			return
+		}
 		if of.View == "" && !of.AppOnly {
 			set.fault("%s: there is no view without a URI", of.Name)
 		}

@@ -90,6 +90,7 @@ var importGraph = map[string][]string{
 		"internal/guard", "internal/streamable", "registry", "uritemplate", "internal/dispatch", "internal/mrtr", "internal/seal", "internal/post", "internal/topics", "scale", "internal/tasks", "session"},
 
 	"internal/origin":          {"internal/facts", "internal/jsonx", "internal/wire", "internal/safely", "internal/visible", "protocol"},
+	"openapi":                  {"", "internal/jsonx", "internal/names", "internal/option", "internal/origin", "internal/visible", "protocol", "schema/raw"},
 	"client/internal/link":     {"protocol", "transport"},
 	"client/internal/sse":      {"transport"},
 	"client/internal/linktest": {"protocol", "client/internal/link"},
@@ -114,6 +115,7 @@ var importGraph = map[string][]string{
 	"cmd/example":                      {"", "app", "auth", "auth/authtest", "schema", "schema/civil", "transport/websocket"},
 	"examples/bills":                   {""},
 	"examples/audit":                   {"", "protocol"},
+	"examples/openapi":                 {"", "auth", "openapi"},
 	"examples/notes":                   {""},
 	"examples/service":                 {""},
 	"examples/skills":                  {"", "skill"},
@@ -191,6 +193,7 @@ var thirdParty = map[string][]string{
 	"code.dny.dev/ssrf":                     {"auth/authtest", "auth/oauth/internal/outbound"},
 	"github.com/gofrs/flock":                {"auth/oauth", "cmd/example"},
 	"github.com/hashicorp/golang-lru":       {"auth"},
+	"go.yaml.in/yaml":                       {"openapi"},
 	"github.com/spf13/cobra":                {"cmd/talaria"},
 	"github.com/spf13/pflag":                {"cmd/talaria"},
 	"github.com/aymanbagabas/go-udiff":      {"cmd/talaria", "cmd/talaria/internal/inspector"},

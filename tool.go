@@ -75,6 +75,7 @@ type toolSettings struct {
 	ui             wire.ToolUI // what package app says
 	inputSchema    json.RawMessage
 	outputSchema   json.RawMessage
+	foreign        bool // its schema is another program's
 }
 
 // tools is a ToolOption that nothing but tools takes.
@@ -251,7 +252,7 @@ func (t *tool) caller(c *compiler, input input, output *output, digest schemaDig
 // reports. The exact keywords of ExactSchemas are the user's choice. Names and types
 // without a description, of a Go type, are among the warnings of its plan.
 func (t *tool) noteHosts(c *compiler, definition protocol.Tool, plan *schema.Plan, def toolArguments) {
-	if c.server.logger.GetLevel() > zerolog.WarnLevel {
+	if t.settings.foreign || c.server.logger.GetLevel() > zerolog.WarnLevel {
 		return
 	}
 	definition.InputSchema = def.narrow

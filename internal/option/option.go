@@ -64,6 +64,9 @@ type Tool struct {
 	Name    string // of the option, in errors
 	View    string // the URI of the view that shows results
 	AppOnly bool   // for views, and not for models
+	// Foreign is set for schemas of other programs, which the author of the server cannot
+	// change: the log has no warnings about them.
+	Foreign bool
 	// Visible reports whether the tool is there for the client of f; nil is for all.
 	Visible func(f *frame.Frame) bool
 }

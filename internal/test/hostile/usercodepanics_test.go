@@ -64,6 +64,7 @@ func init() {
 	tell("test:TestDoorsOfAClient", "client.HTTPOptions.Client", "client.HTTPOptions.HeaderFunc", "client.Options.Logger", "client.Conn(dial)",
 		"client.OnProgress(fn)")
 	tell("test:TestLocal", "client.Local(serve)")
+	tell("test:TestAuthThatDoesNotReturn", "openapi.Options.Auth", "openapi.Options.Client")
 	tell("called by Client.guard or what it is made of, as Options.OnState is",
 		"client.Options.OnResumed", "pool.Options.OnChange", "group.Options.OnStatus", "group.Options.OnNotification",
 		"client.OnTask(fn)")
@@ -78,7 +79,7 @@ func init() {
 	tell("asked by rules.Ask, in its guard", "schema.Validator")
 	tell("called before anything is served or connected, by whoever registers or configures",
 		"mcp.Component", "mcp.Option", "mcp.ToolOption", "mcp.ResourceOption", "mcp.PromptOption", "mcp.MethodOption", "mcp.ArgumentOption", "schema.Emit(emit)", "schema.RuleOption", "client.CallOption", "skill.Directory(fsys)", "config.Options.Env",
-		"config.Options.Input", "mcptest.Option")
+		"config.Options.Input", "mcptest.Option", "openapi.Options.Include", "openapi.Options.Name", "openapi.Options.Tool")
 	tell("called on the goroutine of net/http, which answers for its handlers", "auth.Resource.Bearer(next)", "auth.Resource.Metadata(next)",
 		"authtest.Options.Client", "authtest.Server.Middleware(next)", "websocket.Server")
 	tell("called on the goroutine of who calls the function; in a handler that is in the guard of the call",

@@ -1,0 +1,309 @@
+package openapi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// parameter is a parameter of an operation. Its values are written in the styles of
+// OpenAPI (https://spec.openapis.org/oas/v3.1.1.html#style-values).
+type parameter struct {
+	name, in, style   string
+	explode, reserved bool
+	required, json    bool
+	schema            any
+	arg               string  // the argument that has its value
+	fixed             *string // its value, if it is no argument
+}
+
+// styles are the styles that a place allows; the first is its default.
+var styles = map[string][]string{
+	"path":   {"simple", "label", "matrix"},
+	"query":  {"form", "spaceDelimited", "pipeDelimited", "deepObject"},
+	"header": {"simple"},
+	"cookie": {"form"},
+}
+
+// newParameter reads a parameter.
+func newParameter(s *schemas, o object) (*parameter, error) {
+	p := &parameter{name: o.text("name"), in: o.text("in"), required: o.yes("required"), reserved: o.yes("allowReserved")}
+	allowed, known := styles[p.in]
+	switch {
+	case p.name == "":
+		return nil, errors.New("a parameter has no name")
+	case !known:
+		return nil, fmt.Errorf("parameter %q: its place %q is not path, query, header or cookie", p.name, p.in)
+	}
+	p.required = p.required || p.in == "path"
+	if p.style = o.text("style"); p.style == "" || !slices.Contains(allowed, p.style) {
+		p.style = allowed[0]
+	}
+	p.explode = p.style == "form" || p.style == "deepObject"
+	if o["explode"] != nil {
+		p.explode = o.yes("explode")
+	}
+	schema := o["schema"]
+	for _, m := range membersOf(o["content"]) {
+		p.json = strings.Contains(m.name, "json")
+		schema = objectOf(m.value)["schema"]
+	}
+	p.schema = described(s.convert(decode(schema), false), o.text("description"))
+	return p, nil
+}
+
+// described returns a schema with a description, unless it has one.
+func described(schema any, text string) any {
+	t, ok := schema.(tree)
+	if !ok || text == "" {
+		return schema
+	}
+	said, _ := t["description"].(string)
+	if _, has := t["description"]; has && !strings.HasPrefix(said, "Default: ") && !strings.HasPrefix(said, "Pattern: ") {
+		return schema
+	}
+	out := maps.Clone(t)
+	out["description"] = strings.TrimSpace(text + "\n" + said)
+	return out
+}
+
+// ignored reports whether a header is none that a document or a caller sets: it decides
+// where the request goes, who sends it, or how its body travels. OpenAPI ignores
+// Accept, Content-Type and Authorization, too.
+func ignored(name string) bool {
+	name = strings.ToLower(name)
+	for _, prefix := range []string{"content-", "mcp-", "proxy-"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	switch name {
+	case "accept", "accept-encoding", "authorization", "connection", "cookie", "expect", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade":
+		return true
+	}
+	return false
+}
+
+// unreserved are the characters besides letters and digits that are never encoded.
+const unreserved = "-._~"
+
+// reserved are those that allowReserved keeps. The others of RFC 3986 would begin
+// another part of the URL, or another value.
+const reserved = ":/?@!$'()*,"
+
+// escaped returns text percent-encoded, but for the characters of keep.
+func escaped(text, keep string) string {
+	const hex = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := range len(text) {
+		c := text[i]
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte(unreserved, c) >= 0 || strings.IndexByte(keep, c) >= 0 {
+			b.WriteByte(c)
+			continue
+		}
+		b.WriteByte('%')
+		b.WriteByte(hex[c>>4])
+		b.WriteByte(hex[c&15])
+	}
+	return b.String()
+}
+
+// plain returns a value within a style: a text as it is, what has no form there as JSON.
+func plain(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case json.Number:
+		return v.String()
+	}
+	return string(encoded(v))
+}
+
+// part is one name and value of a parameter or a form, before they are encoded. The
+// values of one part are joined.
+type part struct {
+	name   string
+	values []string
+}
+
+// parts returns a value in a style that has names: form, deepObject and the delimited.
+func (p *parameter) parts(v any) []part {
+	switch v := v.(type) {
+	case []any:
+		if p.style == "deepObject" {
+			return deep(p.name, v, nil)
+		}
+		var all []part
+		joined := part{name: p.name}
+		for _, item := range v {
+			joined.values = append(joined.values, plain(item))
+			all = append(all, part{p.name, []string{plain(item)}})
+		}
+		if p.explode || len(v) == 0 {
+			return all
+		}
+		return []part{joined}
+	case tree:
+		if p.style == "deepObject" {
+			return deep(p.name, v, nil)
+		}
+		var all []part
+		joined := part{name: p.name}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			joined.values = append(joined.values, name, plain(v[name]))
+			if list, ok := v[name].([]any); ok {
+				for _, item := range list {
+					all = append(all, part{name, []string{plain(item)}})
+				}
+				continue
+			}
+			all = append(all, part{name, []string{plain(v[name])}})
+		}
+		if p.explode || len(v) == 0 {
+			return all
+		}
+		return []part{joined}
+	}
+	return []part{{p.name, []string{plain(v)}}}
+}
+
+// deep appends the parts of a value with the names of its members in brackets.
+func deep(name string, v any, all []part) []part {
+	switch v := v.(type) {
+	case []any:
+		for i, item := range v {
+			all = deep(fmt.Sprintf("%s[%d]", name, i), item, all)
+		}
+		return all
+	case tree:
+		for _, member := range slices.Sorted(maps.Keys(v)) {
+			all = deep(name+"["+member+"]", v[member], all)
+		}
+		return all
+	}
+	return append(all, part{name, []string{plain(v)}})
+}
+
+// query returns a value as parts of a query or of a form.
+func (p *parameter) query(v any) []string {
+	if p.json {
+		return []string{escaped(p.name, "") + "=" + escaped(string(encoded(v)), "")}
+	}
+	keep, between := "", ","
+	if p.reserved {
+		keep = reserved
+	}
+	switch p.style {
+	case "spaceDelimited":
+		between = "%20"
+	case "pipeDelimited":
+		between = "%7C"
+	}
+	var all []string
+	for _, part := range p.parts(v) {
+		values := make([]string, len(part.values))
+		for i, value := range part.values {
+			values[i] = escaped(value, keep)
+		}
+		all = append(all, escaped(part.name, "")+"="+strings.Join(values, between))
+	}
+	return all
+}
+
+// path returns a value as a part of a path.
+func (p *parameter) path(v any) string {
+	if p.json {
+		return escaped(string(encoded(v)), "")
+	}
+	first, between, named := "", ",", false
+	switch {
+	case p.style == "label" && p.explode:
+		first, between = ".", "."
+	case p.style == "label":
+		first = "."
+	case p.style == "matrix" && p.explode:
+		first, between, named = ";", ";", true
+	case p.style == "matrix":
+		first = ";" + escaped(p.name, "") + "="
+	}
+	name := escaped(p.name, "")
+	var all []string
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			text := escaped(plain(item), "")
+			if named {
+				text = name + "=" + text
+			}
+			all = append(all, text)
+		}
+	case tree:
+		for _, member := range slices.Sorted(maps.Keys(v)) {
+			if p.explode {
+				all = append(all, escaped(member, "")+"="+escaped(plain(v[member]), ""))
+			} else {
+				all = append(all, escaped(member, ""), escaped(plain(v[member]), ""))
+			}
+		}
+	default:
+		text := escaped(plain(v), "")
+		if named {
+			text = name + "=" + text
+		}
+		all = []string{text}
+	}
+	return first + strings.Join(all, between)
+}
+
+// header returns a value as that of a header.
+func (p *parameter) header(v any) (string, error) {
+	text := ""
+	switch v := v.(type) {
+	case []any:
+		var all []string
+		for _, item := range v {
+			all = append(all, plain(item))
+		}
+		text = strings.Join(all, ",")
+	case tree:
+		var all []string
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if p.explode {
+				all = append(all, name+"="+plain(v[name]))
+			} else {
+				all = append(all, name, plain(v[name]))
+			}
+		}
+		text = strings.Join(all, ",")
+	default:
+		text = plain(v)
+	}
+	if p.json {
+		text = string(encoded(v))
+	}
+	if strings.ContainsAny(text, "\r\n\x00") {
+		return "", fmt.Errorf("argument %q: a header has no line breaks", p.arg)
+	}
+	return text, nil
+}
+
+// cookies returns a value as cookies.
+func (p *parameter) cookies(v any) []string {
+	if p.json {
+		return []string{escaped(p.name, "") + "=" + escaped(string(encoded(v)), "")}
+	}
+	var all []string
+	for _, part := range p.parts(v) {
+		values := make([]string, len(part.values))
+		for i, value := range part.values {
+			values[i] = escaped(value, "")
+		}
+		all = append(all, escaped(part.name, "")+"="+strings.Join(values, ","))
+	}
+	return all
+}

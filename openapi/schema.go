@@ -1,0 +1,496 @@
+package openapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// tree is a schema as encoding/json decodes it, with numbers as json.Number.
+type tree = map[string]any
+
+// schemas makes the schemas of arguments of those of a document. A reference stays one,
+// to a member of $defs; each is converted once, when an operation first needs it. It is
+// for one run of Tools.
+type schemas struct {
+	doc      *document
+	names    map[string]string // of definitions, by reference
+	defs     map[string]*definition
+	subtypes map[string][]subtype // of bases with a discriminator, by reference
+	bases    map[string]bool      // references that are bases
+}
+
+// definition is a member of $defs. It is converted on first use.
+type definition struct {
+	ref  string
+	own  bool // of a base with a discriminator: what the base itself says
+	tree any  // nil before it is converted
+	err  error
+}
+
+// subtype is one choice of a discriminator.
+type subtype struct {
+	ref    string
+	values []any
+}
+
+// ownSuffix names the definition of what a base itself says.
+const ownSuffix = "_own"
+
+// newSchemas returns what converts schemas of a document.
+func newSchemas(d *document) *schemas {
+	return &schemas{doc: d, names: map[string]string{}, defs: map[string]*definition{}, subtypes: map[string][]subtype{}, bases: map[string]bool{}}
+}
+
+// unsafeName is what a name of a definition does not have.
+var unsafeName = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
+
+// reference returns the reference to the definition of what ref leads to.
+func (s *schemas) reference(ref string, own bool) tree {
+	key := ref
+	if own {
+		key += ownSuffix
+	}
+	name, known := s.names[key]
+	if !known {
+		name = unsafeName.ReplaceAllString(ref[strings.LastIndexByte(ref, '/')+1:], "_")
+		if own {
+			name += ownSuffix
+		}
+		for base, i := name, 2; s.defs[name] != nil; i++ {
+			name = fmt.Sprint(base, "_", i)
+		}
+		s.names[key] = name
+		s.defs[name] = &definition{ref: ref, own: own}
+	}
+	return tree{"$ref": "#/$defs/" + name}
+}
+
+// definition returns the converted definition with a name.
+func (s *schemas) definition(name string) (any, error) {
+	def := s.defs[name]
+	if def.tree == nil && def.err == nil {
+		def.tree, def.err = s.define(def)
+	}
+	return def.tree, def.err
+}
+
+// define converts what a definition refers to.
+func (s *schemas) define(def *definition) (any, error) {
+	text, err := s.doc.at(def.ref)
+	if err != nil {
+		return nil, err
+	}
+	value := decode(text)
+	schema, ok := value.(tree)
+	if !ok {
+		return s.convert(value, false), nil
+	}
+	if choices := s.choices(def.ref, schema); len(choices) > 0 && !def.own {
+		var all []any
+		for _, c := range choices {
+			all = append(all, s.choice(c, c.ref == def.ref, schema["discriminator"].(tree)))
+		}
+		return tree{"oneOf": all}, nil
+	}
+	return s.convert(schema, true), nil
+}
+
+// choices returns the subtypes of a base with a discriminator: those that its mapping
+// names, and the schemas that have the base in their allOf. A schema that lists its
+// choices itself is no base.
+func (s *schemas) choices(ref string, schema tree) []subtype {
+	if known, done := s.subtypes[ref]; done {
+		return known
+	}
+	s.subtypes[ref] = nil
+	d, ok := schema["discriminator"].(tree)
+	if name, _ := d["propertyName"].(string); !ok || name == "" || schema["oneOf"] != nil || schema["anyOf"] != nil {
+		return nil
+	}
+	found := mapped(d)
+	quoted, _ := json.Marshal(ref) // a text encodes
+	components := objectOf(s.doc.root["components"])
+	for _, m := range membersOf(components["schemas"]) {
+		if !bytes.Contains(m.value, quoted) {
+			continue
+		}
+		own := "#/components/schemas/" + escape(m.name)
+		for _, part := range objectOf(m.value).list("allOf") {
+			if objectOf(part).text("$ref") != ref || slices.ContainsFunc(found, func(t subtype) bool { return t.ref == own }) {
+				continue
+			}
+			found = append(found, subtype{own, []any{m.name}})
+		}
+	}
+	s.subtypes[ref], s.bases[ref] = found, len(found) > 0
+	return found
+}
+
+// mapped returns the choices that the mapping of a discriminator names.
+func mapped(discriminator tree) []subtype {
+	mapping, _ := discriminator["mapping"].(tree)
+	values := make([]string, 0, len(mapping))
+	for value := range mapping {
+		values = append(values, value)
+	}
+	slices.Sort(values)
+	var found []subtype
+	for _, value := range values {
+		ref, _ := mapping[value].(string)
+		if !strings.Contains(ref, "/") && !strings.Contains(ref, "#") {
+			ref = "#/components/schemas/" + escape(ref)
+		}
+		if !strings.HasPrefix(ref, "#/") {
+			continue // in another document
+		}
+		if i := slices.IndexFunc(found, func(t subtype) bool { return t.ref == ref }); i >= 0 {
+			found[i].values = append(found[i].values, value)
+			continue
+		}
+		found = append(found, subtype{ref, []any{value}})
+	}
+	return found
+}
+
+// choice returns the schema of one choice, with the values by which it is told.
+func (s *schemas) choice(c subtype, own bool, discriminator tree) tree {
+	name, _ := discriminator["propertyName"].(string)
+	value := tree{"const": c.values[0]}
+	if len(c.values) > 1 {
+		value = tree{"enum": c.values}
+	}
+	return tree{"allOf": []any{s.reference(c.ref, own), tree{"properties": tree{name: value}, "required": []any{name}}}}
+}
+
+// isBase reports whether a reference leads to a base with a discriminator.
+func (s *schemas) isBase(ref string) bool {
+	if _, done := s.subtypes[ref]; !done {
+		text, err := s.doc.at(ref)
+		if err != nil || !bytes.Contains(text, []byte(`"discriminator"`)) {
+			s.subtypes[ref] = nil
+			return false
+		}
+		schema, _ := decode(text).(tree)
+		s.choices(ref, schema)
+	}
+	return s.bases[ref]
+}
+
+// The forms of keywords that are kept; others are left out. A keyword whose value has
+// another form is left out, too.
+type form int
+
+const (
+	text form = iota
+	yesNo
+	count
+	number
+	positive
+	anything
+	subschema
+	subschemas
+	properties
+	enumeration
+	nameList
+)
+
+var keywords = map[string]form{
+	"title": text, "description": text, "format": text, "contentEncoding": text, "contentMediaType": text,
+	"uniqueItems": yesNo, "deprecated": yesNo,
+	"minLength": count, "maxLength": count, "minItems": count, "maxItems": count, "minProperties": count, "maxProperties": count,
+	"minContains": count, "maxContains": count,
+	"minimum": number, "maximum": number, "exclusiveMinimum": number, "exclusiveMaximum": number, "multipleOf": positive,
+	"const": anything,
+	"items": subschema, "additionalProperties": subschema, "not": subschema, "contains": subschema, "propertyNames": subschema,
+	"if": subschema, "then": subschema, "else": subschema, "unevaluatedProperties": subschema, "unevaluatedItems": subschema,
+	"allOf": subschemas, "anyOf": subschemas, "oneOf": subschemas, "prefixItems": subschemas,
+	"properties": properties, "patternProperties": properties, "dependentSchemas": properties,
+	"enum": enumeration, "required": nameList,
+}
+
+// convert returns a schema of the document as one of draft 2020-12. top is set for a
+// definition as such, whose allOf names the bases of a subtype.
+func (s *schemas) convert(value any, top bool) any {
+	in, ok := value.(tree)
+	if !ok {
+		if no, isBool := value.(bool); isBool && !no {
+			return false
+		}
+		return tree{}
+	}
+	if ref, ok := in["$ref"].(string); ok {
+		return s.referring(ref, in)
+	}
+	out := tree{}
+	for name, v := range in {
+		if f, known := keywords[name]; known {
+			if kept, ok := s.keyword(f, v); ok {
+				out[name] = kept
+			}
+		}
+	}
+	if list, ok := in["allOf"].([]any); ok && top {
+		s.inherit(list, out)
+	}
+	if choices := s.told(in); choices != nil {
+		delete(out, "anyOf")
+		out["oneOf"] = choices
+	}
+	s.types(in, out)
+	bounds(in, out)
+	s.withoutReadOnly(in, out)
+	notes(in, out)
+	return nullable(in, out)
+}
+
+// referring returns a reference and what the document says beside it, which 3.0 leaves
+// without meaning, but for nullable and the description that people write there.
+func (s *schemas) referring(ref string, in tree) any {
+	out := s.reference(ref, false)
+	beside := tree{}
+	for name, v := range in {
+		if name != "$ref" && name != "nullable" && (!s.doc.old || name == "description" || name == "default") {
+			beside[name] = v
+		}
+	}
+	more, _ := s.convert(beside, false).(tree)
+	for name, v := range more {
+		out[name] = v
+	}
+	if in["nullable"] == true {
+		return tree{"anyOf": []any{out, tree{"type": "null"}}}
+	}
+	return out
+}
+
+// inherit points the bases of a subtype at what they say themselves: with their choices
+// a subtype would contain itself.
+func (s *schemas) inherit(list []any, out tree) {
+	converted, _ := out["allOf"].([]any)
+	for i, part := range list {
+		p, _ := part.(tree)
+		if ref, ok := p["$ref"].(string); ok && i < len(converted) && s.isBase(ref) {
+			converted[i] = s.reference(ref, true)
+		}
+	}
+}
+
+// told returns the choices of a schema that lists them and has a discriminator, with the
+// values by which they are told; nil for any other schema.
+func (s *schemas) told(in tree) []any {
+	d, ok := in["discriminator"].(tree)
+	list, _ := in["oneOf"].([]any)
+	if list == nil {
+		list, _ = in["anyOf"].([]any)
+	}
+	if name, _ := d["propertyName"].(string); !ok || name == "" {
+		return nil
+	}
+	named := mapped(d)
+	var choices []any
+	for _, part := range list {
+		p, _ := part.(tree)
+		ref, ok := p["$ref"].(string)
+		if !ok {
+			return nil
+		}
+		c := subtype{ref: ref, values: []any{plainName(ref)}}
+		if i := slices.IndexFunc(named, func(t subtype) bool { return t.ref == ref }); i >= 0 {
+			c = named[i]
+		}
+		choices = append(choices, s.choice(c, false, d))
+	}
+	return choices
+}
+
+// plainName returns the name that a reference ends with.
+func plainName(ref string) string {
+	return strings.NewReplacer("~1", "/", "~0", "~").Replace(ref[strings.LastIndexByte(ref, '/')+1:])
+}
+
+// keyword returns the value of a keyword, or false if it does not have the form.
+func (s *schemas) keyword(f form, v any) (any, bool) {
+	list, isList := v.([]any)
+	switch f {
+	case text:
+		_, ok := v.(string)
+		return v, ok
+	case yesNo:
+		_, ok := v.(bool)
+		return v, ok
+	case count:
+		r, ok := rational(v)
+		return v, ok && r.Sign() >= 0 && r.IsInt()
+	case number:
+		_, ok := rational(v)
+		return v, ok
+	case positive:
+		r, ok := rational(v)
+		return v, ok && r.Sign() > 0
+	case anything:
+		return v, true
+	case subschema:
+		if isList {
+			return nil, false
+		}
+		return s.convert(v, false), true
+	case subschemas:
+		all := make([]any, len(list))
+		for i, item := range list {
+			all[i] = s.convert(item, false)
+		}
+		return all, len(all) > 0
+	case properties:
+		in, ok := v.(tree)
+		out := tree{}
+		for name, p := range in {
+			out[name] = s.convert(p, false)
+		}
+		return out, ok
+	case nameList:
+		all := distinct(list, func(v any) bool { _, ok := v.(string); return ok })
+		return all, len(all) > 0
+	default:
+		all := distinct(list, func(any) bool { return true })
+		return all, len(all) > 0
+	}
+}
+
+// rational returns the value of a number that is written with few digits.
+func rational(v any) (*big.Rat, bool) {
+	n, ok := v.(json.Number)
+	if !ok || len(n) > 40 || strings.ContainsAny(n.String(), "eE") {
+		return nil, false
+	}
+	return new(big.Rat).SetString(n.String())
+}
+
+// distinct returns the items that pass, each once.
+func distinct(list []any, pass func(any) bool) []any {
+	var all []any
+	seen := map[string]bool{}
+	for _, item := range list {
+		if key := string(encoded(item)); pass(item) && !seen[key] {
+			seen[key] = true
+			all = append(all, item)
+		}
+	}
+	return all
+}
+
+// encoded returns what was decoded as JSON, without the escapes that HTML needs.
+func encoded(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v) // what was decoded encodes
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// typeNames are the types of JSON Schema.
+var typeNames = []string{"array", "boolean", "integer", "null", "number", "object", "string"}
+
+// types keeps types that exist. An array says what its items are.
+func (s *schemas) types(in, out tree) {
+	var all []any
+	switch t := in["type"].(type) {
+	case string:
+		all = []any{t}
+	case []any:
+		all = distinct(t, func(any) bool { return true })
+	}
+	all = slices.DeleteFunc(all, func(v any) bool {
+		name, _ := v.(string)
+		return !slices.Contains(typeNames, name)
+	})
+	switch len(all) {
+	case 0:
+		return
+	case 1:
+		out["type"] = all[0]
+	default:
+		out["type"] = all
+	}
+	if slices.Contains(all, any("array")) && out["items"] == nil {
+		out["items"] = tree{}
+	}
+}
+
+// bounds writes the exclusive bounds of 3.0, which are booleans, as numbers.
+func bounds(in, out tree) {
+	for exclusive, inclusive := range map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"} {
+		if limit, ok := out[inclusive]; ok && in[exclusive] == true {
+			out[exclusive] = limit
+			delete(out, inclusive)
+		}
+	}
+}
+
+// withoutReadOnly leaves members out that only responses have.
+func (s *schemas) withoutReadOnly(in, out tree) {
+	props, _ := in["properties"].(tree)
+	kept, ok := out["properties"].(tree)
+	if !ok {
+		return
+	}
+	for name, p := range props {
+		if s.isReadOnly(p) {
+			delete(kept, name)
+			if required, ok := out["required"].([]any); ok {
+				out["required"] = slices.DeleteFunc(required, func(v any) bool { return v == name })
+			}
+		}
+	}
+	if required, ok := out["required"].([]any); ok && len(required) == 0 {
+		delete(out, "required")
+	}
+}
+
+// isReadOnly reports whether a schema, or what it refers to, says readOnly.
+func (s *schemas) isReadOnly(v any) bool {
+	p, _ := v.(tree)
+	if ref, ok := p["$ref"].(string); ok {
+		text, err := s.doc.at(ref)
+		return err == nil && bytes.Contains(text, []byte(`"readOnly"`)) && objectOf(text).yes("readOnly")
+	}
+	return p["readOnly"] == true
+}
+
+// notes adds to the description what the schema cannot say: a pattern that Go cannot
+// read, and the default. As a keyword, a default would be filled in and sent: a change
+// of one member would then reset the others.
+func notes(in, out tree) {
+	var more []string
+	if pattern, ok := in["pattern"].(string); ok {
+		if _, err := regexp.Compile(pattern); err == nil {
+			out["pattern"] = pattern
+		} else if len(pattern) <= 200 {
+			more = append(more, "Pattern: "+pattern)
+		}
+	}
+	if v, ok := in["default"]; ok && v != nil {
+		if text := encoded(v); len(text) <= 100 {
+			more = append(more, "Default: "+string(text))
+		}
+	}
+	if len(more) > 0 {
+		said, _ := out["description"].(string)
+		out["description"] = strings.TrimSpace(strings.TrimSpace(said) + "\n" + strings.Join(more, "\n"))
+	}
+}
+
+// nullable allows null where 3.0 says so.
+func nullable(in, out tree) any {
+	if in["nullable"] != true {
+		return out
+	}
+	if list, isList := out["type"].([]any); len(out) == 0 || isList && slices.Contains(list, any("null")) {
+		return out
+	}
+	return tree{"anyOf": []any{out, tree{"type": "null"}}}
+}
