@@ -157,23 +157,6 @@ func (b *body) form(s *schemas, media object) error {
 	return nil
 }
 
-// inlined returns what a schema, or the definition that it refers to, says.
-func (s *schemas) inlined(schema any) (tree, error) {
-	t, _ := schema.(tree)
-	for range maxHops {
-		ref, ok := t["$ref"].(string)
-		if !ok {
-			return t, nil
-		}
-		def, err := s.definition(strings.TrimPrefix(ref, "#/$defs/"))
-		if err != nil {
-			return nil, err
-		}
-		t, _ = def.(tree)
-	}
-	return nil, errors.New("its references lead nowhere")
-}
-
 // isFile reports whether a schema is of bytes.
 func isFile(o object) bool {
 	return o.text("format") == "binary" || o["contentMediaType"] != nil && o["contentEncoding"] == nil

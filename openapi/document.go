@@ -57,6 +57,7 @@ func read(text []byte) (*document, error) {
 		return nil, fmt.Errorf("the document cannot be read: %w", err)
 	}
 	d := &document{text: text, root: objectOf(text), known: map[string]object{}}
+	d.known[""] = d.root
 	version := d.root.text("openapi")
 	switch {
 	case d.root["swagger"] != nil:
@@ -113,7 +114,7 @@ func objectOf(text json.RawMessage) object {
 // text returns a member that is a text, else "".
 func (o object) text(name string) string {
 	var s string
-	if json.Unmarshal(o[name], &s) != nil {
+	if jsonx.Unmarshal(o[name], &s) != nil {
 		return ""
 	}
 	return s
@@ -130,7 +131,7 @@ func (o object) texts(name string) []string {
 	var all []string
 	for _, item := range o.list(name) {
 		var s string
-		if json.Unmarshal(item, &s) == nil {
+		if jsonx.Unmarshal(item, &s) == nil {
 			all = append(all, s)
 		}
 	}
@@ -197,6 +198,16 @@ func (d *document) at(ref string) (json.RawMessage, error) {
 		value, pointer = next, pointer+"/"+escape(token)
 	}
 	return value, nil
+}
+
+// components returns the components of the document.
+func (d *document) components() object {
+	o, known := d.known["/components"]
+	if !known {
+		o = objectOf(d.root["components"])
+		d.known["/components"] = o
+	}
+	return o
 }
 
 // follow returns the object that a value is, or refers to.

@@ -37,8 +37,8 @@ type Options struct {
 	// needed where those are relative, or absent. User and password in it become basic
 	// authentication.
 	Server string
-	// Client gives its Transport, Timeout and CheckRedirect; nil means http.DefaultTransport's
-	// settings and 30 s. A Jar is an error of Tools, since callers would share its cookies.
+	// Client gives its transport, timeout and check of redirects; nil means a transport of its own
+	// and 30 s. A Jar is an error of Tools, since callers would share its cookies.
 	Client *http.Client
 	// Auth puts the caller's credentials into headers or the query of r. It runs last, for
 	// each attempt, on the goroutine of the call. An error ends the call and is the
@@ -104,17 +104,16 @@ func Tools(doc []byte, o *Options) ([]mcp.Component, []Problem, error) {
 
 // api is one run of Tools.
 type api struct {
-	doc        *document
-	opts       *Options
-	schemas    *schemas
-	server     *origin.Server
-	base       string // URL without a slash at its end
-	timeout    time.Duration
-	secured    map[[2]string]bool // place and name of the keys of security schemes
-	unused     map[string]bool    // names of Fixed
-	made       []*operation
-	problems   []Problem
-	documented error // of the servers of the document
+	doc      *document
+	opts     *Options
+	schemas  *schemas
+	server   *origin.Server
+	base     string // URL without a slash at its end
+	timeout  time.Duration
+	secured  map[[2]string]bool // place and name of the keys of security schemes
+	unused   map[string]bool    // names of Fixed
+	made     []*operation
+	problems []Problem
 }
 
 // problem notes what was left out or changed.
@@ -126,7 +125,7 @@ func (a *api) problem(pointer string, leftOut bool, format string, args ...any) 
 func (a *api) connect() error {
 	if c := a.opts.Client; c != nil {
 		if c.Jar != nil {
-			return errors.New("Client has a cookie jar, which callers would share")
+			return fmt.Errorf("%s has a cookie jar, which callers would share", "Client")
 		}
 		if c.Timeout > 0 {
 			a.timeout = c.Timeout

@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/names"
 	"github.com/talaria-go/mcp/internal/option"
 	"github.com/talaria-go/mcp/internal/origin"
@@ -39,8 +41,7 @@ var methods = []string{"get", "head", "options", "post", "put", "patch", "delete
 // operations makes the operations of all paths.
 func (a *api) operations() {
 	a.secured = map[[2]string]bool{}
-	components := objectOf(a.doc.root["components"])
-	for _, m := range membersOf(components["securitySchemes"]) {
+	for _, m := range membersOf(a.doc.components()["securitySchemes"]) {
 		if scheme, err := a.doc.follow(m.value); err == nil && scheme.text("type") == "apiKey" {
 			a.secured[[2]string{scheme.text("in"), strings.ToLower(scheme.text("name"))}] = true
 		}
@@ -135,12 +136,26 @@ func (a *api) complete(pointer string, op *operation, o, item object) (err error
 	if cut != "" {
 		a.problem(pointer, false, "%s", cut)
 	}
-	if _, err := raw.Compile(text); err != nil {
+	op.schema = text
+	return valid(text)
+}
+
+// valid reports why package raw refuses a schema. The keywords that are kept have their
+// forms, so that this is only needed for patterns, which may be too large together, and
+// for the depth.
+func valid(schema []byte) error {
+	s := jsonx.Scanner{Buf: schema, MaxDepth: safeDepth}
+	if _, err := s.Skip(); err == nil && !bytes.Contains(schema, []byte(`"pattern`)) {
+		return nil
+	}
+	if _, err := raw.Compile(schema); err != nil {
 		return fmt.Errorf("its arguments have no valid schema: %w", err)
 	}
-	op.schema = text
 	return nil
 }
+
+// safeDepth is the depth of schemas that package raw certainly takes.
+const safeDepth = 100
 
 // baseOf returns the base URL of an operation: of its own servers, of those of its path,
 // or of the document.

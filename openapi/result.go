@@ -24,8 +24,8 @@ const (
 	maxFault = 4 << 10
 )
 
-// result returns the result for a response.
-func (op *operation) result(res *http.Response, args tree, secrets *secrets) (protocol.Result, error) {
+// result returns the result for a response to op.
+func result(op *operation, res *http.Response, args tree, secrets *secrets) (protocol.Result, error) {
 	if res.StatusCode/100 != 2 {
 		return failure(res, secrets), nil
 	}
@@ -61,7 +61,7 @@ func (op *operation) result(res *http.Response, args tree, secrets *secrets) (pr
 		r = &protocol.CallToolResult{Content: []protocol.Content{protocol.EmbeddedResource{Resource: protocol.ResourceContents{
 			URI: address.String(), MIMEType: shownKind(kind), Blob: body}}}}
 	}
-	if next := op.next(res, args); next != "" {
+	if next := next(op, res, args); next != "" {
 		r.Content = append(r.Content, protocol.TextContent{Text: secrets.masked(next)})
 	}
 	return r, nil
@@ -195,7 +195,7 @@ func heads(res *http.Response) string {
 }
 
 // next returns the arguments of the next page, as the header Link has them (RFC 8288).
-func (op *operation) next(res *http.Response, args tree) string {
+func next(op *operation, res *http.Response, args tree) string {
 	for _, header := range res.Header.Values("Link") {
 		for header != "" {
 			_, after, _ := strings.Cut(header, "<")

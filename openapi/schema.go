@@ -3,6 +3,7 @@ package openapi
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/big"
 	"regexp"
@@ -100,6 +101,23 @@ func (s *schemas) define(def *definition) (any, error) {
 	return s.convert(schema, true), nil
 }
 
+// inlined returns what a schema, or the definition that it refers to, says.
+func (s *schemas) inlined(schema any) (tree, error) {
+	t, _ := schema.(tree)
+	for range maxHops {
+		ref, ok := t["$ref"].(string)
+		if !ok {
+			return t, nil
+		}
+		def, err := s.definition(strings.TrimPrefix(ref, "#/$defs/"))
+		if err != nil {
+			return nil, err
+		}
+		t, _ = def.(tree)
+	}
+	return nil, errors.New("its references lead nowhere")
+}
+
 // choices returns the subtypes of a base with a discriminator: those that its mapping
 // names, and the schemas that have the base in their allOf. A schema that lists its
 // choices itself is no base.
@@ -114,8 +132,7 @@ func (s *schemas) choices(ref string, schema tree) []subtype {
 	}
 	found := mapped(d)
 	quoted, _ := json.Marshal(ref) // a text encodes
-	components := objectOf(s.doc.root["components"])
-	for _, m := range membersOf(components["schemas"]) {
+	for _, m := range membersOf(s.doc.components()["schemas"]) {
 		if !bytes.Contains(m.value, quoted) {
 			continue
 		}
@@ -333,7 +350,7 @@ func (s *schemas) keyword(f form, v any) (any, bool) {
 		r, ok := rational(v)
 		return v, ok && r.Sign() > 0
 	case anything:
-		return v, true
+		return v, handy(v)
 	case subschema:
 		if isList {
 			return nil, false
@@ -356,9 +373,27 @@ func (s *schemas) keyword(f form, v any) (any, bool) {
 		all := distinct(list, func(v any) bool { _, ok := v.(string); return ok })
 		return all, len(all) > 0
 	default:
-		all := distinct(list, func(any) bool { return true })
+		all := distinct(list, handy)
 		return all, len(all) > 0
 	}
+}
+
+// handy reports whether a value has no number that package raw refuses.
+func handy(v any) bool {
+	switch v := v.(type) {
+	case json.Number:
+		_, ok := rational(v)
+		return ok
+	case []any:
+		return !slices.ContainsFunc(v, func(item any) bool { return !handy(item) })
+	case tree:
+		for _, item := range v {
+			if !handy(item) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // rational returns the value of a number that is written with few digits.

@@ -14,11 +14,7 @@ const (
 	maxFile        = 800    // lines
 	maxFunction    = 100    // lines
 	maxExported    = 1_060  // names that users see
-<<<<<<< HEAD
-	maxLines       = 75_180 // of the library, without comments
-=======
-	maxLines       = 76_800 // of the library, without comments
->>>>>>> 1ca68cc (openapi: tools of an OpenAPI document, with the credentials of each caller)
+	maxLines       = 77_900 // of the library, without comments
 )
 
 // maxFiles limits the files of packages that grew too wide to be found one's way
