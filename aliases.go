@@ -9,9 +9,15 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// Frame carries one request to its handler, which may ask the client something
-// and tell it how far it is; it is the context of the request, too. See package
-// frame.
+// Frame is the context of a request, which a handler receives. Its methods, which
+// package frame describes:
+//
+//	context    Deadline, Done, Err, Value, WithContext
+//	request    Request, Query, Header, HTTPRequest, RemoteAddr, Transport, Revision, Outer, Labels, String
+//	client     ClientInfo, ClientCapabilities, Identity, Principal, HasScope, NeedScopes
+//	messages   Progress, Log, LogEnabled, Notify, ElicitationID
+//	session    SessionID, Initialized, EndSession, Get, Assign, AssignNew
+//	long call  CloseStream, Detach, Detached, Run
 type Frame = frame.Frame
 
 // FromContext returns the Frame that ctx is or comes from, for handlers that
@@ -31,7 +37,11 @@ type Outcome = frame.Outcome
 // Event is something that belongs to no one message; see frame.Event.
 type Event = frame.Event
 
-// Key is a typed place for a value that handlers keep; see frame.Key.
+// Key is a typed place for a value that handlers keep in a session, or in one
+// stateless request. Its methods, which package frame describes:
+//
+//	values  Get, Set, GetOrSet, Update
+//	other   With, String
 type Key[T any] = frame.Key[T]
 
 // NewKey returns a new Key, whose values stay in this process. The name is for
@@ -77,8 +87,12 @@ const (
 	RoleAssistant = protocol.RoleAssistant
 )
 
-// Error is an error with a JSON-RPC code. Returned from a handler, also wrapped
-// in another, it becomes the answer as it is; see Errorf.
+// Error is an error with a JSON-RPC code. Returned from a handler, possibly
+// wrapped, it becomes the response unchanged; see Errorf. Its fields are Code,
+// Message, Data, RetryAfter and Err. Its methods:
+//
+//	errors  Error, Unwrap
+//	JSON    MarshalJSON, UnmarshalJSON
 type Error = protocol.Error
 
 // Code is the code of a JSON-RPC error; package protocol has all of them.

@@ -9,12 +9,51 @@ import (
 	"go/printer"
 	"go/token"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/internal/test/harness"
 )
+
+// TestAliasesListMethods compares the methods in the comment of an alias with those
+// of its type: neither go doc nor the reference site shows them.
+func TestAliasesListMethods(t *testing.T) {
+	listed := map[string][]string{}
+	for _, name := range []string{"aliases.go", "asking.go"} {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			decl, ok := d.(*ast.GenDecl)
+			if !ok || decl.Tok != token.TYPE {
+				continue
+			}
+			for line := range strings.Lines(decl.Doc.Text()) {
+				if _, methods, ok := strings.Cut(strings.TrimPrefix(line, "\t"), "  "); ok && strings.HasPrefix(line, "\t") {
+					alias := decl.Specs[0].(*ast.TypeSpec).Name.Name
+					listed[alias] = append(listed[alias], strings.Split(strings.TrimSpace(methods), ", ")...)
+				}
+			}
+		}
+	}
+	for alias, typ := range map[string]reflect.Type{
+		"Frame": reflect.TypeFor[*mcp.Frame](), "Key": reflect.TypeFor[mcp.Key[int]](),
+		"Error": reflect.TypeFor[*mcp.Error](), "Elicited": reflect.TypeFor[mcp.Elicited[int]](),
+	} {
+		var want []string
+		for m := range typ.Methods() {
+			want = append(want, m.Name)
+		}
+		slices.Sort(listed[alias])
+		if !slices.Equal(listed[alias], want) {
+			t.Errorf("the comment of %s lists\n%q, but the methods are\n%q", alias, listed[alias], want)
+		}
+	}
+}
 
 // TestAPI compares the exported surface with testdata/api.txt, so that no
 // change of it goes unseen: go test -run TestAPI -update writes the file anew.

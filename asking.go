@@ -23,11 +23,14 @@ func newRounds(opts Options) *mrtr.Askers {
 // yet; handlers return it, as it is or wrapped; see Ask.
 var ErrInputRequired = wire.ErrInputRequired
 
-// The types of questions and answers; see package frame.
-type (
-	Question        = frame.Question
-	Elicited[T any] = frame.Elicited[T]
-)
+// Question is one question of Ask; ElicitQuestion and URLQuestion make it.
+type Question = frame.Question
+
+// Elicited is the user's answer to a form or a URL. Its fields are Action, which is
+// accept, decline or cancel, and Value, the filled form. Its methods:
+//
+//	answer  Accepted
+type Elicited[T any] = frame.Elicited[T]
 
 // ElicitQuestion asks the user to fill in a form that is made from the struct
 // T: its fields may be strings, numbers, booleans, enums and lists of enums,
