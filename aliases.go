@@ -88,8 +88,8 @@ const (
 )
 
 // Error is an error with a JSON-RPC code. Returned from a handler, possibly
-// wrapped, it becomes the response unchanged; see Errorf. Its fields are Code,
-// Message, Data, RetryAfter and Err. Its methods:
+// wrapped, it becomes the response unchanged; see Errorf. Package protocol
+// describes its fields. Its methods:
 //
 //	errors  Error, Unwrap
 //	JSON    MarshalJSON, UnmarshalJSON
