@@ -36,7 +36,8 @@ type Elicited[T any] = frame.Elicited[T]
 // T: its fields may be strings, numbers, booleans, enums and lists of enums,
 // with the tags that arguments of tools have. The tag jsonschema_extras may name
 // the values of an enum for people: enumTitles=One,enumTitles=Two. The answer is
-// checked against the tags and goes to into.
+// checked against the tags and goes to into. Options.Schema does not apply to forms: a
+// rule, format or type that is declared there is an error of the question.
 func ElicitQuestion[T any](key, message string, into *Elicited[T]) *Question {
 	return ask.ElicitQuestion(key, message, into)
 }

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"mime"
+	"net/netip"
 	"net/url"
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -274,14 +276,54 @@ func canonicalURI(uri string) string {
 // letters, without zeros in front of the port, and without the port that is the default.
 func canonicalHost(host, port string) string {
 	user := host[:strings.LastIndexByte(host, '@')+1]
-	host = strings.ToLower(host[len(user):])
+	host, number := strings.ToLower(host[len(user):]), ""
 	if m := portAtEnd.FindStringSubmatch(host); m != nil {
 		host = strings.TrimSuffix(host, m[0])
-		if number := ":" + cmp.Or(strings.TrimLeft(m[1], "0"), "0"); number != port {
-			host += number
+		if number = ":" + cmp.Or(strings.TrimLeft(m[1], "0"), "0"); number == port {
+			number = ""
 		}
 	}
-	return user + host
+	return user + canonicalAddress(strings.TrimSuffix(host, ":")) + number
+}
+
+// canonicalAddress returns a host that is an IP address as clients write it: 127.1 and
+// 0x7f000001 are 127.0.0.1, and [0:0::1] is [::1] (WHATWG URL, host parsing). Other
+// hosts, and what is not an address although it looks like one, stay as they are.
+func canonicalAddress(host string) string {
+	if strings.HasPrefix(host, "[") {
+		address, err := netip.ParseAddr(strings.Trim(host, "[]"))
+		if err != nil || address.Zone() != "" {
+			return host
+		}
+		if address.Is4In6() {
+			b := address.As16()
+			return fmt.Sprintf("[::ffff:%x:%x]", uint16(b[12])<<8|uint16(b[13]), uint16(b[14])<<8|uint16(b[15]))
+		}
+		return "[" + address.String() + "]"
+	}
+	parts := strings.Split(strings.TrimSuffix(host, "."), ".")
+	if len(parts) > 4 {
+		return host
+	}
+	address := uint64(0)
+	for i, part := range parts {
+		base, limit, shift := 10, uint64(1)<<8, 8*(3-i)
+		switch {
+		case strings.HasPrefix(part, "0x"):
+			part, base = "0"+part[2:], 16
+		case strings.HasPrefix(part, "0"):
+			base = 8
+		}
+		if i == len(parts)-1 {
+			limit, shift = limit<<shift, 0 // the rest of the address
+		}
+		n, err := strconv.ParseUint(part, base, 64)
+		if err != nil || n >= limit {
+			return host
+		}
+		address |= n << shift
+	}
+	return netip.AddrFrom4([4]byte{byte(address >> 24), byte(address >> 16), byte(address >> 8), byte(address)}).String()
 }
 
 // portAtEnd is the port of a host name.

@@ -509,7 +509,11 @@ func (c *compiler) enumMethod(n *node) {
 		return
 	}
 	m := reflect.New(n.typ).MethodByName("Enum")
-	if !m.IsValid() || m.Type().NumIn() != 0 || m.Type().NumOut() != 1 || m.Type().Out(0) != reflect.SliceOf(n.typ) {
+	if !m.IsValid() || m.Type().NumIn() != 0 || m.Type().NumOut() != 1 || m.Type().Out(0).Kind() != reflect.Slice {
+		return
+	}
+	if of := m.Type().Out(0).Elem(); of != n.typ { // as a struct has it from what it embeds
+		c.warn("", fmt.Sprintf("method Enum of %s lists values of %s and is not used", n.typ, of), fmt.Sprintf("write a method Enum() []%s", n.typ))
 		return
 	}
 	var list reflect.Value

@@ -299,6 +299,35 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// A type that has the Enum method of what it embeds has no enumeration, and is warned of.
+func TestEnumOfEmbedded(t *testing.T) {
+	type args struct {
+		Level wrapped `json:"level"`
+	}
+	got := compile[args](t, nil).Warnings()
+	if len(got) != 1 || !strings.Contains(got[0].String(), "method Enum of schema.wrapped lists values of schema.bright and is not used") {
+		t.Errorf("warnings are %v", got)
+	}
+	type direct struct {
+		Level bright `json:"level"`
+	}
+	if got := compile[direct](t, nil).Warnings(); len(got) > 0 {
+		t.Errorf("warnings are %v", got)
+	}
+}
+
+// bright is an enumeration, and wrapped has its methods.
+type bright string
+
+func (bright) Enum() []bright                 { return []bright{"low", "high"} }
+func (b bright) MarshalText() ([]byte, error) { return []byte(b), nil }
+func (b *bright) UnmarshalText(text []byte) error {
+	*b = bright(text)
+	return nil
+}
+
+type wrapped struct{ bright }
+
 func TestStrictIsTheLenientDefault(t *testing.T) {
 	// What coercion makes of a document must be valid without coercion.
 	strictPlan, lenientPlan := compile[searchArgs](t, &Options{Strict: true}), compile[searchArgs](t, nil)

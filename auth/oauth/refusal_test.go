@@ -110,6 +110,17 @@ func TestRefusals(t *testing.T) {
 				writeJSON(rw, 400, map[string]any{"error": "invalid_redirect_uri", "error_description": "no \x1b[31mloopback"})
 			}
 		}, noVisit, `invalid_redirect_uri: the server says "no \x1b[31mloopback"`},
+		{"registration refused by its status", func(w *world) {
+			w.handlers["issuer /register"] = func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(403) }
+		}, noVisit, "refuses to register the client; register one"},
+		{"registration unavailable", func(w *world) {
+			w.handlers["issuer /register"] = func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(503) }
+		}, noVisit, "cannot register the client now; try again later"},
+		{"registration too often", func(w *world) {
+			w.handlers["issuer /register"] = func(rw http.ResponseWriter, _ *http.Request) {
+				writeJSON(rw, 400, map[string]any{"error": "temporarily_unavailable"})
+			}
+		}, noVisit, "cannot register the client now; try again later"},
 		{"registration without an id", func(w *world) {
 			w.handlers["issuer /register"] = func(rw http.ResponseWriter, _ *http.Request) { writeJSON(rw, 201, map[string]any{}) }
 		}, noVisit, "no client_id"},

@@ -209,11 +209,15 @@ func (r *Registration) current() bool {
 // refusal returns the error for a server that does not register the client.
 func refusal(answer *outbound.Response) Error {
 	code, description := readError(answer)
-	problem := "the authorization server refuses to register the client; register one with it and put that into Options.Clients"
-	if description != "" {
-		problem = "the server says " + printable(description) + "; " + problem
+	e := Error{Code: code, Status: answer.Status,
+		Problem: "the authorization server refuses to register the client; register one with it and put that into Options.Clients"}
+	if e.passing() {
+		e.Problem = "the authorization server cannot register the client now; try again later"
 	}
-	return Error{Code: code, Status: answer.Status, Problem: problem}
+	if description != "" {
+		e.Problem = "the server says " + printable(description) + "; " + e.Problem
+	}
+	return e
 }
 
 // registrationMethod returns how a client that registers should authenticate:

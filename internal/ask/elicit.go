@@ -33,11 +33,12 @@ import (
 
 // ElicitQuestion asks the user to fill in a form; see mcp.ElicitQuestion.
 func ElicitQuestion[T any](key, message string, into *frame.Elicited[T]) *frame.Question {
+	var form *form // which Params makes before Take needs it
 	return frame.Internal(call.Private{}).Question(upcall.Question{
 		Key: key, Method: protocol.MethodElicit,
-		Params: func(f upcall.Asked) (json.RawMessage, error) {
+		Params: func(f upcall.Asked) (_ json.RawMessage, err error) {
 			rev := f.Revision()
-			form, err := formOf(reflect.TypeFor[T]())
+			form, err = formOf(reflect.TypeFor[T]())
 			if err != nil {
 				return nil, err
 			}
@@ -53,10 +54,6 @@ func ElicitQuestion[T any](key, message string, into *frame.Elicited[T]) *frame.
 		},
 		Needs: needsForm,
 		Take: func(raw json.RawMessage) error {
-			form, err := formOf(reflect.TypeFor[T]())
-			if err != nil {
-				return err
-			}
 			result, err := elicitResult(raw)
 			if err != nil {
 				return err
@@ -155,7 +152,7 @@ type form struct {
 func formOf(t reflect.Type) (*form, error) {
 	plan, err := schema.Compile(t, nil)
 	if err != nil {
-		return nil, fmt.Errorf("mcp: %v cannot be a form: %w", t, err)
+		return nil, fmt.Errorf("mcp: %v cannot be a form, to which Options.Schema of the server does not apply: %w", t, err)
 	}
 	return &form{t, plan}, nil
 }

@@ -88,6 +88,16 @@ func TestForm(t *testing.T) {
 	}
 }
 
+// What only the options of a server declare is an error that says that they do not apply.
+func TestFormOptions(t *testing.T) {
+	type order struct {
+		Coupon string `json:"coupon" validate:"coupon"`
+	}
+	if _, err := formOf(reflect.TypeFor[order]()); err == nil || !strings.Contains(err.Error(), "Options.Schema of the server does not apply") {
+		t.Errorf("a rule of the server: %v", err)
+	}
+}
+
 // Where lists are refused, the error says which revision brought them.
 func TestFormListRefused(t *testing.T) {
 	type order struct {

@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"bytes"
 	"net/http"
 	"slices"
 	"strings"
@@ -24,6 +25,9 @@ type admission struct {
 // which negotiates it, and after a fault that came before it was known.
 func (a *admission) admit(c *Call, body []byte) (status int, fault *protocol.Error) {
 	if fault := wire.Scan(body, &c.Message); fault != nil {
+		if bytes.HasPrefix(body, []byte("\x1f\x8b")) {
+			fault = protocol.Errorf(protocol.CodeParseError, "Parse error: the body is gzip without a Content-Encoding; send the message as it is")
+		}
 		return http.StatusBadRequest, fault
 	}
 	if fault := c.Read(&c.Message); fault != nil {

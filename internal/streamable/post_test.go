@@ -54,6 +54,11 @@ func TestContentEncoding(t *testing.T) {
 			t.Errorf("%q: %v %s", value, w.Header(), w.Body)
 		}
 	}
+	w := post(h, "\x1f\x8b\x08\x00\x00", modern, discover)
+	check(t, "gzip without the header", w, 400, protocol.CodeParseError, false)
+	if !strings.Contains(w.Body.String(), "the body is gzip without a Content-Encoding") {
+		t.Errorf("gzip without the header: %s", w.Body)
+	}
 }
 
 // The answer is JSON if the client takes it, else events, else 406.

@@ -11,6 +11,7 @@ import (
 
 // tree is a JSON object or list under construction; members keep their order.
 type tree struct {
+	path   string   // to it, for errors; "" is the root
 	list   bool     // its names are indexes
 	names  []string // of the members
 	leaves map[string]json.RawMessage
@@ -43,10 +44,13 @@ func (t *tree) set(path []step, value json.RawMessage, list bool) error {
 	return nil
 }
 
-// called names a member for an error.
+// called returns the whole path of a member for an error.
 func (t *tree) called(name string) string {
-	if t.list {
-		return "item [" + name + "]"
+	switch {
+	case t.list:
+		return t.path + "[" + name + "]"
+	case t.path != "":
+		return t.path + "." + name
 	}
 	return name
 }
@@ -66,7 +70,7 @@ func (t *tree) sub(name string, list bool) (*tree, error) {
 		}
 		return s, nil
 	}
-	s := &tree{list: list}
+	s := &tree{list: list, path: t.called(name)}
 	if old, known := t.leaves[name]; known {
 		if err := s.merge(old); err != nil {
 			return nil, fmt.Errorf("%s is given both whole and in parts", t.called(name))
@@ -125,7 +129,7 @@ func (t *tree) json() (json.RawMessage, error) {
 			b.WriteByte(',')
 		}
 		if t.list && indexOf(name) != i {
-			return nil, fmt.Errorf("item [%s] is given, and item [%d] is not", name, i)
+			return nil, fmt.Errorf("%s is given, and %s is not", t.called(name), t.called(strconv.Itoa(i)))
 		}
 		if !t.list {
 			b.Write(quote(name))
@@ -135,7 +139,7 @@ func (t *tree) json() (json.RawMessage, error) {
 		if s := t.inner[name]; s != nil {
 			var err error
 			if text, err = s.json(); err != nil {
-				return nil, fmt.Errorf("%s: %w", t.called(name), err)
+				return nil, err
 			}
 		}
 		b.Write(text)
