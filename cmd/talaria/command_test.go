@@ -28,6 +28,9 @@ var update = flag.Bool("update", false, "write testdata anew")
 // example is the program of cmd/example, which TestMain builds.
 var example string
 
+// leadTerminal runs the command in a terminal, on systems that have those of tests.
+var leadTerminal func()
+
 // TestMain also is the command: tests start it again as a process.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == consenting {
@@ -46,8 +49,12 @@ func TestMain(m *testing.M) {
 		stubbornServer(os.Args[1] == "silent", os.Args[2])
 		return
 	}
-	if os.Getenv("TALARIA_COMMAND") == "1" {
+	switch os.Getenv("TALARIA_COMMAND") {
+	case "1":
 		main()
+		return
+	case "terminal":
+		leadTerminal()
 		return
 	}
 	flag.Parse()

@@ -3,8 +3,10 @@
 package main
 
 import (
+	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -30,6 +32,8 @@ type person struct {
 	t    *testing.T
 	cmd  *exec.Cmd
 	file *os.File
+	// drained is closed when all that the command wrote has been read.
+	drained *os.File
 
 	mu      sync.Mutex
 	screen  screen
@@ -47,15 +51,55 @@ func startPerson(t *testing.T, home string, args ...string) *person {
 func startPersonOf(t *testing.T, columns uint16, home string, args ...string) *person {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
-	cmd.Env = append(os.Environ(), "TALARIA_COMMAND=1", "TERM=xterm", "NO_COLOR=1", "HOME="+home, "XDG_STATE_HOME="+filepath.Join(home, "state"))
-	file, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: columns})
+	cmd.Env = append(os.Environ(), "TALARIA_COMMAND=terminal", "TERM=xterm", "NO_COLOR=1", "HOME="+home, "XDG_STATE_HOME="+filepath.Join(home, "state"))
+	held, drained, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &person{t: t, cmd: cmd, file: file, changed: make(chan struct{})}
+	defer held.Close()
+	cmd.ExtraFiles = []*os.File{held}
+	file, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: columns})
+	if err != nil {
+		drained.Close()
+		t.Fatal(err)
+	}
+	x := &person{t: t, cmd: cmd, file: file, drained: drained, changed: make(chan struct{})}
 	go x.read()
 	t.Cleanup(func() { file.Close() })
 	return x
+}
+
+func init() { leadTerminal = leadSession }
+
+// leadSession runs the command as a shell would, and stays until all that the command
+// wrote has been read, since the system drops the rest when the leader of a session ends.
+func leadSession() {
+	const held = 3
+	syscall.CloseOnExec(held)
+	// Signals of the terminal are for the command. They are caught, and not ignored, so that
+	// the command begins with none of them ignored.
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGQUIT, syscall.SIGTERM)
+	cmd := exec.Command(os.Args[0], os.Args[1:]...)
+	cmd.Env = append(os.Environ(), "TALARIA_COMMAND=1")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	_ = cmd.Run() // the state says how it ended
+	for _, file := range []*os.File{os.Stdin, os.Stdout, os.Stderr} {
+		file.Close()
+	}
+	_, _ = io.Copy(io.Discard, os.NewFile(held, "held")) // it ends, and has nothing
+	code := cmd.ProcessState.ExitCode()
+	if code < 0 {
+		code = 255 // a signal ended it
+	}
+	os.Exit(code)
+}
+
+// signal sends a signal to the command, as the terminal does.
+func (x *person) signal(number syscall.Signal) {
+	x.t.Helper()
+	if err := syscall.Kill(-x.cmd.Process.Pid, number); err != nil {
+		x.t.Fatal(err)
+	}
 }
 
 func (x *person) read() {
@@ -70,6 +114,7 @@ func (x *person) read() {
 		x.changed = make(chan struct{})
 		x.mu.Unlock()
 		if err != nil {
+			x.drained.Close()
 			return
 		}
 	}
@@ -327,9 +372,7 @@ func TestShellInterruptedByTheWay(t *testing.T) {
 	x := startPerson(t, t.TempDir(), "stdio", os.Args[0], "cunning")
 	x.expect("mcp>")
 	x.enters("call_tool nag", "  more [@]:")
-	if err := x.cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	x.signal(syscall.SIGINT)
 	x.glimpse("error: interrupted")
 	x.expect("mcp>")
 	x.press(up) // the editor is as it was
@@ -424,9 +467,7 @@ func TestShellTerminated(t *testing.T) {
 	t.Parallel()
 	x := startPerson(t, t.TempDir(), append([]string{"stdio"}, stdioExample(t, t.TempDir())...)...)
 	x.expect("mcp>")
-	if err := x.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	x.signal(syscall.SIGTERM)
 	if code := x.exit(); code != 128+15 {
 		t.Errorf("got %d", code)
 	}
