@@ -61,6 +61,9 @@ func (p *proxy) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		http.Error(rw, fmt.Sprintf("talaria tap: Host is %q; ask %s", r.Host, p.host), http.StatusForbidden)
 		return
 	}
+	// Otherwise net/http closes the body of the request when the answer begins. If it is not
+	// yet known there that the body has ended, the transport fails, and cuts the answer off.
+	_ = http.NewResponseController(rw).EnableFullDuplex() // HTTP/2 is, and a test need not be
 	e := exchange{strconv.FormatInt(p.n.Add(1), 10), time.Now()}
 	r = r.WithContext(context.WithValue(r.Context(), connKey{}, e))
 	if r.Body != nil && r.Body != http.NoBody {
