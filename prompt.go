@@ -92,7 +92,9 @@ func (p *prompt) compileInput(c *compiler) (in input, list []protocol.PromptArgu
 		if declared == nil {
 			return in, nil, fmt.Errorf("a %v does not say which arguments there are; declare them with mcp.Arguments, or take a struct", p.in)
 		}
-		in.raw, err = argumentSchema(declared)
+		if in.raw, err = argumentSchema(declared); err == nil {
+			in.fit, _ = raw.NewFitter(in.raw) // there are no defaults
+		}
 		return in, declared, err
 	}
 	opts := c.schemaOptions()
@@ -101,10 +103,14 @@ func (p *prompt) compileInput(c *compiler) (in input, list []protocol.PromptArgu
 		return in, nil, err
 	}
 	list = promptArguments(in.plan)
+	fields := p.in
+	for fields.Kind() == reflect.Pointer {
+		fields = fields.Elem()
+	}
 	switch {
 	case declared != nil:
 		err = fmt.Errorf("Arguments is for a map[string]string; the fields of a %v describe the arguments", p.in)
-	case list == nil && p.in.Kind() != reflect.Struct && p.in.Kind() != reflect.Pointer:
+	case list == nil && fields.Kind() != reflect.Struct:
 		err = fmt.Errorf("a prompt cannot take a %v, which does not say which arguments there are; take a struct, or a map[string]string with mcp.Arguments", p.in)
 	}
 	return in, list, err
@@ -125,8 +131,9 @@ func Arguments(list ...PromptArgument) PromptOption {
 				set.fault("Arguments: argument %d has no name", i)
 			case slices.ContainsFunc(set.arguments, func(b PromptArgument) bool { return a.Name == b.Name }):
 				set.fault("Arguments: %q is there twice", a.Name)
+			default:
+				set.arguments = append(set.arguments, a)
 			}
-			set.arguments = append(set.arguments, a)
 		}
 		if set.arguments == nil {
 			set.arguments = []PromptArgument{}

@@ -32,19 +32,20 @@ func TestPromptFaults(t *testing.T) {
 		{"completion", mcp.Prompt("p", fn, mcp.CompleteFrom("b", "x")), `Complete("b"): there is no such argument; there are ["a"]`},
 		{"twice", mcp.Prompt("p", fn, mcp.CompleteFrom("a", "x"), mcp.CompleteFrom("a", "y")), `Complete("a") is there twice`},
 		{"bare map", mcp.Prompt("p", func(*mcp.Frame, map[string]string) (string, error) { return "", nil }), "a map[string]string does not say which arguments there are; declare them with mcp.Arguments"},
+		{"pointer to a map", mcp.Prompt("p", func(*mcp.Frame, *map[string]string) (string, error) { return "", nil }), "a prompt cannot take a *map[string]string"},
 		{"map of any", mcp.Prompt("p", func(*mcp.Frame, map[string]any) (string, error) { return "", nil }), "a prompt cannot take a map[string]interface {}"},
 		{"any", mcp.Prompt("p", func(*mcp.Frame, any) (string, error) { return "", nil }), "arguments are an object"},
 		{"list", mcp.Prompt("p", func(*mcp.Frame, []string) (string, error) { return "", nil }), "arguments are an object"},
 		{"arguments of a struct", mcp.Prompt("p", fn, mcp.Arguments(mcp.PromptArgument{Name: "a"})), "Arguments is for a map[string]string; the fields of a lists_test.in"},
 		{"arguments without name", mcp.Prompt("p", mapped, mcp.Arguments(mcp.PromptArgument{})), "argument 0 has no name"},
-		{"arguments twice", mcp.Prompt("p", mapped, mcp.Arguments(mcp.PromptArgument{Name: "a"}), mcp.Arguments(mcp.PromptArgument{Name: "a"})), `"a" is there twice`},
+		{"arguments twice", mcp.Prompt("p", mapped, mcp.Arguments(mcp.PromptArgument{Name: "a", Required: true}), mcp.Arguments(mcp.PromptArgument{Name: "a", Required: true})), `mcp: prompt "p": Arguments: "a" is there twice$`},
 		{"completion of none", mcp.Prompt("p", mapped, mcp.Arguments(mcp.PromptArgument{Name: "a"}), mcp.CompleteFrom("b", "x")), `Complete("b"): there is no such argument; there are ["a"]`},
 		{"nil completion", mcp.Prompt("p", fn, mcp.Complete("a", nil)), `Complete("a"): the func is nil`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			err := harness.Bare(mcp.Options{}).Add(test.c)
-			if err == nil || !strings.Contains(err.Error(), test.want) {
+			if err == nil || !strings.Contains(err.Error()+"$", test.want) {
 				t.Errorf("got error %v, want one with %q", err, test.want)
 			}
 		})
@@ -101,6 +102,10 @@ func TestDeclaredArguments(t *testing.T) {
 		unchecked := mcptest.New(t, s, mcptest.Revision(rev)) // of what the schema of the specification does not allow
 		if _, err := unchecked.TryRequest("prompts/get", map[string]any{"name": "made", "arguments": map[string]any{"who": map[string]int{"a": 7}}}); err == nil || !strings.Contains(err.Error(), "/who") {
 			t.Errorf("an argument that is no string: %v", err)
+		}
+		// As for a prompt with fields, digits are text, and null is an optional argument that is not set.
+		if got, err := unchecked.TryRequest("prompts/get", map[string]any{"name": "made", "arguments": map[string]any{"who": 7, "from": nil}}); err != nil || !strings.Contains(string(got), `7 from \"\", 1 arguments`) {
+			t.Errorf("a number and null: %s, %v", got, err)
 		}
 		if got := c.Complete("made", "who", "b", nil); len(got) == 0 || got[0] != "Bob" {
 			t.Errorf("completed %v", got)
