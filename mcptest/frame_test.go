@@ -1,6 +1,8 @@
 package mcptest_test
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -80,4 +82,17 @@ func TestFrameLasts(t *testing.T) {
 			t.Error("two Frames share a value")
 		}
 	})
+}
+
+// A handler may end its session, for a reason or none, and the test does not fail.
+func TestFrameEndsSession(t *testing.T) {
+	for _, reason := range []error{nil, errors.New("signed out")} {
+		for _, options := range [][]mcptest.Option{nil, {mcptest.OverHTTP()}} {
+			t.Run(fmt.Sprint(reason, len(options)), func(t *testing.T) {
+				if err := mcptest.Frame(t, options...).EndSession(reason); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
 }

@@ -128,6 +128,10 @@ func TestPoolSetLevel(t *testing.T) {
 						t.Errorf("%d is a level", bad)
 					}
 				}
+				_ = p.Close()
+				if err := p.SetLevel(t.Context(), protocol.LevelError); !errors.Is(err, client.ErrClosed) {
+					t.Errorf("after Close: %v", err)
+				}
 			})
 		})
 	}

@@ -563,6 +563,9 @@ func (p *Pool) SetLevel(ctx context.Context, level protocol.Level, options ...cl
 	if level.String() == "" {
 		return &client.Error{Op: "set level", Err: fmt.Errorf("%d is not a level", level)}
 	}
+	if p.ctx.Err() != nil {
+		return &client.Error{Op: "set level", Err: errClosed}
+	}
 	p.level.Store(uint32(level))
 	var faults []error
 	for id, c := range p.All() {
