@@ -338,8 +338,17 @@ func (s *Server) newCatalogOf(x *session.Session) *registry.Catalog {
 
 // Tool describes a tool of the server's, if it is there for the client of
 // f; those that a handler added to its session are not found. It is for
-// middleware, which finds the name in f.Request().Params.Name.
+// middleware, which finds the name in f.Request().Params.Name. With a nil f it is any
+// tool of the server, whoever may see it, as Tools has them.
 func (s *Server) Tool(f *Frame, name string) (definition protocol.Tool, ok bool) {
+	if f == nil {
+		for definition = range s.Tools(nil) {
+			if definition.Name == name {
+				return definition, true
+			}
+		}
+		return protocol.Tool{}, false
+	}
 	tool, ok := s.catalog.View(f, nil).Get(KindTool, name)
 	if own := catalogOf(frame.Internal(call.Private{}).Session(f)); own != nil && ok {
 		_, shadowed := own.Internal(call.Private{}).Get(KindTool, name)

@@ -25,6 +25,11 @@ const (
 	MethodTasksUpdate = "tasks/update"
 	MethodTasksCancel = "tasks/cancel"
 
+	// Requests of clients about tasks that 2025-11-25 alone has, as an experiment. Servers
+	// and clients of this module do not use them.
+	MethodTasksList   = "tasks/list"
+	MethodTasksResult = "tasks/result"
+
 	// Requests of servers; from 2026-07-28 on they are an [InputRequest].
 	MethodElicit = "elicitation/create"
 	MethodSample = "sampling/createMessage"
@@ -46,5 +51,6 @@ const (
 	MethodResourceUpdated  = "notifications/resources/updated"
 	MethodRootsChanged     = "notifications/roots/list_changed" // of clients
 	MethodTaskStatus       = "notifications/tasks"
+	MethodTasksStatus      = "notifications/tasks/status"         // in 2025-11-25
 	MethodElicited         = "notifications/elicitation/complete" // the user has visited the URL
 )

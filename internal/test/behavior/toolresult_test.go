@@ -117,6 +117,12 @@ func TestServerLists(t *testing.T) {
 	if got := lists(nil); got != "a z p q x://r x://t/{id}" {
 		t.Errorf("without a client: %s", got)
 	}
+	if scoped, ok := s.Tool(nil, "a"); !ok || scoped.Name != "a" {
+		t.Errorf("without a client: %v, %t", scoped.Name, ok)
+	}
+	if _, ok := s.Tool(nil, "none"); ok {
+		t.Error("a tool that is not there")
+	}
 	for range s.Tools(nil) { // which stops
 		break
 	}
