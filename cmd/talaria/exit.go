@@ -57,6 +57,15 @@ func usage(format string, args ...any) *failure {
 
 func failed(code int, err error) *failure { return &failure{code: code, err: err} }
 
+// named checks the file that a flag names for what is written. "-" would be a file of
+// that name.
+func named(flag, file, what string) error {
+	if file == "-" {
+		return usage("--%s -: a %s is a file; name one", flag, what)
+	}
+	return nil
+}
+
 // explain returns the exit code of an error, what to say, and the way out.
 func explain(err error) (code int, text, hint string) {
 	f, ok := errors.AsType[*failure](err)

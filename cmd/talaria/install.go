@@ -74,6 +74,9 @@ func (i *installCommand) run(args []string) error {
 	if err := hosts.CheckName(i.name); err != nil {
 		return usage("--name: %w", err)
 	}
+	if err := named("file", i.file, "configuration"); err != nil {
+		return err
+	}
 	path, err := i.path(host)
 	if errors.Is(err, hosts.ErrOwnFile) {
 		return usage("%w", err).with("name the directory of a project with --project, or let it do this itself: " + i.own(args))

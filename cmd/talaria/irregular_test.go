@@ -71,6 +71,16 @@ func TestIrregularFiles(t *testing.T) {
 			}
 		}
 	}
+	for _, args := range [][]string{ // "-" is no file, and is not made one
+		{"pack", dir, "--out", "-"},
+		{"tap", "-o", "-", "--", "true"},
+		{"lock", server, "-o", "-"},
+		{"install", "--host", "cursor", "--name", "x", "--file", "-", "--yes", "--", "true"},
+	} {
+		if got := talaria(t, "", args...); got.code != exitUsage || !strings.Contains(got.stderr, "is a file; name one") {
+			t.Errorf("%s: got %d and %s", strings.Join(args, " "), got.code, got.stderr)
+		}
+	}
 	if info, err := os.Lstat(pipe); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
 		t.Errorf("the pipe is %v, %v", info, err)
 	}

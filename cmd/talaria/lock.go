@@ -34,8 +34,8 @@ func lockCommand(c *console.Console) *cobra.Command {
 	var file string
 	var check bool
 	cmd := (&once{console: c}).command("lock TARGET", "Keep the definitions of tools in a file, or compare them with it", lockHelp, exactly("TARGET"), func(ctx context.Context, s *session, _ []string) error {
-		if file == "-" {
-			return usage("--out -: a lock is a file; name one")
+		if err := named("out", file, "lock"); err != nil {
+			return err
 		}
 		var old *toollock.Lock
 		if check {

@@ -42,6 +42,9 @@ and so are values of environment variables, and defaults of sensitive settings.`
 }
 
 func (p *packCommand) run(ctx context.Context, dir string, files []string) error {
+	if err := named("out", p.out, "bundle"); err != nil {
+		return err
+	}
 	target, err := bundle.ParseTarget(p.target)
 	if err != nil {
 		return usage("--target: %w", err)

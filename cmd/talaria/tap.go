@@ -51,6 +51,9 @@ conn and text. What is recorded may have secrets in it: only you can read the fi
 }
 
 func (t *tapCommand) run(ctx context.Context, target []string) error {
+	if err := named("out", t.out, "recording"); err != nil {
+		return err
+	}
 	var to *url.URL
 	what := target[0]
 	switch {
