@@ -177,7 +177,11 @@ func (d *discovery) serverMetadata(ctx context.Context, issuer string) (*serverM
 // issuer it was fetched for (RFC 8414, section 3.3), and requests may be sent
 // to its endpoints.
 func (d *discovery) checkServer(m *serverMetadata, issuer string) error {
-	if m.Issuer != issuer {
+	switch m.Issuer {
+	case issuer:
+	case "":
+		return fmt.Errorf("issuer is missing; it must be identical to %s, for which the metadata was fetched", issuer)
+	default:
 		return fmt.Errorf("issuer is %s, but the metadata was fetched for %s; they must be identical", printable(m.Issuer), issuer)
 	}
 	if m.TokenEndpoint == "" {
@@ -256,7 +260,7 @@ func (d *discovery) fetch(ctx context.Context, step Step, place string, into any
 		return false, nil // a page for people
 	}
 	if err := jsonx.Unmarshal(answer.Body, into); err != nil {
-		return false, &Error{Step: step, URL: place, Problem: "the document is " + misfit(answer.Body, err), Err: err}
+		return false, &Error{Step: step, URL: place, Problem: "the document is " + misfit(answer.Body, err)}
 	}
 	return true, nil
 }

@@ -69,7 +69,8 @@ func TestRefusals(t *testing.T) {
 		{"issuer with a user", func(w *world) { w.resource = set("authorization_servers", []string{"https://u:p@evil.example"}) }, noMetadata, "user information"},
 		{"wrong issuer", func(w *world) { w.metadata = set("issuer", "https://honest.example") }, noVisit, "must be identical"},
 		{"issuer with a slash more", func(w *world) { w.metadata = set("issuer", w.issuer.URL+"/") }, noVisit, "must be identical"},
-		{"no issuer", func(w *world) { w.metadata = func(doc map[string]any) { delete(doc, "issuer") } }, noVisit, "must be identical"},
+		{"no issuer", func(w *world) { w.metadata = func(doc map[string]any) { delete(doc, "issuer") } }, noVisit, "issuer is missing; it must be identical"},
+		{"an issuer that is no text", func(w *world) { w.metadata = set("issuer", 5) }, noVisit, "no JSON of the right form: its member issuer is 5$"},
 		{"no metadata at all", func(w *world) {
 			w.handlers["issuer /.well-known/oauth-authorization-server"] = http.NotFound
 		}, noVisit, "there is none"},
@@ -184,7 +185,7 @@ func TestRefusals(t *testing.T) {
 			w := newWorld(t)
 			test.bend(w)
 			_, _, err := call(w.client(nil))
-			if err == nil || !strings.Contains(err.Error(), test.want) {
+			if err == nil || !strings.Contains(err.Error()+"$", test.want) {
 				t.Fatalf("got error %v, want %q in it", err, test.want)
 			}
 			if test.step != "" && w.count(test.step) > 0 {

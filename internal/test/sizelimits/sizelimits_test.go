@@ -14,7 +14,7 @@ const (
 	maxFile        = 800    // lines
 	maxFunction    = 100    // lines
 	maxExported    = 1_060  // names that users see
-	maxLines       = 77_900 // of the library, without comments
+	maxLines       = 77_950 // of the library, without comments
 )
 
 // maxFiles limits the files of packages that grew too wide to be found one's way
