@@ -187,7 +187,7 @@ func fill(template string, values map[string]string) string {
 const literal = "%!$&'()*+,;=:@/?"
 
 // maxDecoded is how often a proxy and the server behind it may decode a path.
-const maxDecoded = 3
+const maxDecoded = 4
 
 // isStep reports whether a segment with values is empty, or would lead to another path
 // at a server that decodes it early, as "..%2f" may.
