@@ -1,0 +1,230 @@
+package openapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/rs/zerolog"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/test/testdep"
+	"github.com/talaria-go/mcp/mcptest"
+	"github.com/talaria-go/mcp/openapi"
+)
+
+const base = "https://api.example.com"
+
+// recorder keeps the request in place of sending it.
+type recorder struct {
+	mu   sync.Mutex
+	last *http.Request
+	body []byte
+}
+
+func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.last, r.body = req, nil
+	if req.Body != nil {
+		var err error
+		if r.body, err = io.ReadAll(req.Body); err != nil {
+			return nil, err
+		}
+	}
+	return &http.Response{StatusCode: 204, Header: http.Header{}, Body: http.NoBody, Request: req}, nil
+}
+
+var expressions sync.Map
+
+func matches(pattern, text string) bool {
+	re, ok := expressions.Load(pattern)
+	if !ok {
+		compiled, err := regexp.Compile(pattern)
+		if err != nil {
+			return false
+		}
+		re, _ = expressions.LoadOrStore(pattern, compiled)
+	}
+	return re.(*regexp.Regexp).MatchString(text)
+}
+
+// tally counts what became of operations and requests.
+type tally struct {
+	documents, operations, tools, left, refused, requests, invalid, unread int
+	why                                                                    map[string]int
+	example                                                                map[string]string
+}
+
+func (c *tally) note(kind, text, where string) {
+	text = kind + " " + regexp.MustCompile(`"[^"]*"|[0-9]+`).ReplaceAllString(strings.SplitN(text, "\n", 2)[0], "…")
+	text = text[:min(len(text), 150)]
+	c.why[text]++
+	c.example[text] = where
+}
+
+// TestPublished: of each published document nearly all operations become tools, and the
+// requests for random arguments are valid by the document.
+func TestPublished(t *testing.T) {
+	dir := testdep.Env(t, "E2E_OPENAPI", "e2e/run openapi installs the documents")
+	every := 1
+	if n, err := strconv.Atoi(os.Getenv("E2E_EVERY")); err == nil {
+		every = n
+	}
+	c := &tally{why: map[string]int{}, example: map[string]string{}}
+	n := 0
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".json" || strings.Contains(path, ".deref.") {
+			return err
+		}
+		if n++; n%every != 0 {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		document(t, c, strings.TrimPrefix(path, dir), text)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d documents, %d operations, %d tools, %d left out; %d calls refused; %d requests, %d invalid; the judge refused %d documents",
+		c.documents, c.operations, c.tools, c.left, c.refused, c.requests, c.invalid, c.unread)
+	var all []string
+	for text, n := range c.why {
+		all = append(all, fmt.Sprintf("%6d %s | %s", n, text, c.example[text]))
+	}
+	slices.Sort(all)
+	slices.Reverse(all)
+	for _, line := range all[:min(len(all), 60)] {
+		t.Log(line)
+	}
+	if c.documents == 0 || c.left*1000 > c.operations {
+		t.Errorf("%d of %d operations are left out", c.left, c.operations)
+	}
+	if c.requests == 0 || c.invalid*1000 > c.requests {
+		t.Errorf("%d of %d requests are invalid", c.invalid, c.requests)
+	}
+}
+
+// document makes tools of one document and calls each.
+func document(t *testing.T, c *tally, name string, text []byte) {
+	var head struct {
+		OpenAPI string
+		Servers json.RawMessage
+	}
+	if json.Unmarshal(text, &head) != nil || !strings.HasPrefix(head.OpenAPI, "3.") {
+		return
+	}
+	c.documents++
+	sent := &recorder{}
+	of := map[string]openapi.Operation{}
+	tools, problems, err := openapi.Tools(text, &openapi.Options{Server: base, Client: &http.Client{Transport: sent},
+		Include: func(op openapi.Operation) bool { c.operations++; return true },
+		Tool: func(op openapi.Operation) []mcp.ToolOption {
+			of[op.Method+" "+op.Path] = op
+			return []mcp.ToolOption{mcp.Meta("example.com/op", op.Method+" "+op.Path)}
+		}})
+	if err != nil {
+		t.Errorf("%s: %v", name, err)
+		return
+	}
+	c.tools += len(tools)
+	for _, p := range problems {
+		if p.LeftOut && !strings.Contains(p.Text, "another origin") && !strings.Contains(p.Text, "TRACE") {
+			c.left++
+			c.note("LEFT OUT", p.Text, name+p.Pointer)
+		}
+	}
+	log := zerolog.Nop()
+	s := mcp.NewServer(mcp.Info{Name: "api", Version: "1"}, &mcp.Options{Logger: &log, PageSize: 10_000})
+	if err := s.Add(tools...); err != nil {
+		t.Errorf("%s: %v", name, err)
+		return
+	}
+	loader := openapi3.NewLoader()
+	loader.IsExternalRefsAllowed = false
+	judge, err := loader.LoadFromData(text)
+	if err != nil {
+		c.unread++
+		return
+	}
+	client := mcptest.New(t, s)
+	defer client.Close()
+	for _, tool := range client.Tools() {
+		op := of[tool.Meta["example.com/op"].(string)]
+		d := json.NewDecoder(bytes.NewReader(tool.InputSchema))
+		d.UseNumber()
+		var root tree
+		if err := d.Decode(&root); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 3 {
+			g := &generator{rand.New(rand.NewPCG(uint64(len(op.Path)), uint64(i))), root}
+			args, err := json.Marshal(g.value(root, 0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sent.last = nil
+			r, err := client.TryCall(tool.Name, mcptest.Raw(args))
+			if err != nil || r.IsError || sent.last == nil {
+				c.refused++
+				continue
+			}
+			c.requests++
+			// The judge compiles patterns only here, and refuses those that are not Go's.
+			if err := valid(t, judge, op, sent); err != nil && !strings.Contains(err.Error(), "error parsing regexp") {
+				c.invalid++
+				c.note("INVALID", fmt.Sprintf("%T %v", err, err), name+" "+op.Method+" "+op.Path+" "+sent.last.URL.RequestURI()+fmt.Sprintf(" %.300s", sent.body))
+			}
+		}
+	}
+}
+
+// valid returns what kin-openapi has against a request.
+func valid(t *testing.T, judge *openapi3.T, op openapi.Operation, sent *recorder) error {
+	item := judge.Paths.Value(op.Path)
+	if item == nil || item.GetOperation(op.Method) == nil {
+		return fmt.Errorf("the judge has no such operation")
+	}
+	req := sent.last.Clone(t.Context())
+	req.Body = io.NopCloser(bytes.NewReader(sent.body))
+	path, _, _ := strings.Cut(op.Path, "#")
+	path, _, _ = strings.Cut(path, "?")
+	names := regexp.MustCompile(`\{([^{}]*)\}`).FindAllStringSubmatch(path, -1)
+	pattern := regexp.MustCompile(`\\\{[^{}]*\\\}`).ReplaceAllString(regexp.QuoteMeta((&url.URL{Path: path}).Path), `([^/]*)`)
+	params := map[string]string{}
+	found := regexp.MustCompile(pattern + "$").FindStringSubmatch(req.URL.EscapedPath())
+	if found == nil && len(names) > 0 {
+		return nil // the path has characters that are escaped
+	}
+	for i, m := range names {
+		var err error
+		if params[m[1]], err = url.PathUnescape(found[i+1]); err != nil {
+			return err
+		}
+	}
+	return openapi3filter.ValidateRequest(t.Context(), &openapi3filter.RequestValidationInput{
+		Request: req, PathParams: params, QueryParams: req.URL.Query(),
+		Route:   &routers.Route{Spec: judge, Path: op.Path, PathItem: item, Method: op.Method, Operation: item.GetOperation(op.Method)},
+		Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, SkipSettingDefaults: true},
+	})
+}
