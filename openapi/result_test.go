@@ -217,7 +217,7 @@ func TestHugeBodies(t *testing.T) {
 						out = z
 					}
 					w.WriteHeader(status)
-					_, _ = io.CopyN(out, endless{}, 64<<20)
+					_, _ = io.CopyN(out, endless{}, 16<<20)
 				}
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
