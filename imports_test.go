@@ -122,8 +122,8 @@ var importGraph = map[string][]string{
 	"examples/apps":                    {"", "app"},
 	"examples/bundle":                  {""},
 	"internal/test/everything":         {"internal/pause", "", "frame", "protocol", "schema", "skill"},
-	"conformance/server":               {"internal/test/testcmd", "internal/test/everything"},
-	"conformance/roundrobin":           {"internal/test/testcmd"},
+	"e2e/conformance/server":           {"internal/test/testcmd", "internal/test/everything"},
+	"e2e/conformance/roundrobin":       {"internal/test/testcmd"},
 	"scale/redis/example":              {"", "scale/redis"},
 	"internal/test/zoo":                {"schema", "schema/civil"},
 	"internal/test/interop":            {"", "frame", "protocol"},
@@ -143,9 +143,9 @@ var importGraph = map[string][]string{
 	"internal/test/programs/importing": {""},
 	"internal/test/programs/notes":     {"", "auth"},
 	"internal/test/programs/forecast":  {"client"},
-	"conformance/bridge":               {"internal/test/testcmd"},
-	"conformance/client":               {"auth/oauth", "client", "client/skills", "protocol"},
-	"conformance/tally":                {},
+	"e2e/conformance/bridge":           {"internal/test/testcmd"},
+	"e2e/conformance/client":           {"auth/oauth", "client", "client/skills", "protocol"},
+	"e2e/conformance/tally":            {},
 	"internal/test/sizelimits":         {},
 	"e2e/server":                       {"internal/test/testcmd", "internal/test/interop", ""},
 
@@ -276,6 +276,23 @@ func TestOpenTelemetryStaysOut(t *testing.T) {
 				t.Errorf("%s links %s", pattern, name)
 			}
 		}
+	}
+}
+
+// TestRoot: the root folder shows what the module is, and fits a screen.
+func TestRoot(t *testing.T) {
+	for _, name := range strings.Fields("go.mod mcp.go component.go schema/ frame/ transport/ registry/ session/ cmd/example/ testdata/ README.md") {
+		if info, err := os.Stat(name); err != nil || info.IsDir() != strings.HasSuffix(name, "/") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	const most = 60
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), ".") })); n > most {
+		t.Errorf("the root folder has %d entries, at most %d may be", n, most)
 	}
 }
 

@@ -37,9 +37,9 @@ func compile(t *testing.T, dir, program string) string {
 // in.
 func TestUnits(t *testing.T) {
 	analyze, dir := testdep.LookPath(t, "systemd-analyze"), t.TempDir()
-	unit := replace(t, read(t, "../../deploy/systemd/mcp.service"), "/usr/local/bin/mcp", compile(t, "../..", "./examples/service"))
+	unit := replace(t, read(t, "../../examples/deploy/systemd/mcp.service"), "/usr/local/bin/mcp", compile(t, "../..", "./examples/service"))
 	service := write(t, dir, "mcp.service", unit)
-	socket := write(t, dir, "mcp.socket", read(t, "../../deploy/systemd/mcp.socket"))
+	socket := write(t, dir, "mcp.socket", read(t, "../../examples/deploy/systemd/mcp.socket"))
 	for _, args := range [][]string{
 		{"verify", "--man=no", service, socket},
 		{"security", "--offline=true", "--threshold=20", "--no-pager", service},
@@ -54,7 +54,7 @@ func TestUnits(t *testing.T) {
 // The command of the Dockerfile makes a static program, of a server with modules of
 // its own.
 func TestDockerfile(t *testing.T) {
-	file := read(t, "../../deploy/Dockerfile")
+	file := read(t, "../../examples/deploy/Dockerfile")
 	for _, line := range []string{"USER 65532:65532", "COPY . .", "COPY --from=build /mcp /mcp", `ENTRYPOINT ["/mcp"]`} {
 		if !strings.Contains(file, "\n"+line+"\n") {
 			t.Errorf("there is no line %s", line)
@@ -93,7 +93,7 @@ func TestManifests(t *testing.T) {
 	var budget policyv1.PodDisruptionBudget
 	var scaler autoscalingv2.HorizontalPodAutoscaler
 	var network networkingv1.NetworkPolicy
-	parts := strings.Split(read(t, "../../deploy/kubernetes/mcp.yaml"), "\n---\n")
+	parts := strings.Split(read(t, "../../examples/deploy/kubernetes/mcp.yaml"), "\n---\n")
 	into := []any{&deployment, &service, &budget, &scaler, &network}
 	if len(parts) != len(into) {
 		t.Fatalf("there are %d manifests", len(parts))

@@ -23,7 +23,7 @@ func promtool(t *testing.T, dir string, args ...string) {
 
 // The alerts are well-formed, and each of them has a test beside it that passes.
 func TestAlerts(t *testing.T) {
-	const dir = "../../deploy/prometheus"
+	const dir = "../../examples/deploy/prometheus"
 	promtool(t, dir, "check", "rules", "--lint-fatal", "alerts.yml")
 	promtool(t, dir, "test", "rules", "alerts_test.yml")
 	tests, total := read(t, dir+"/alerts_test.yml"), 0
@@ -51,7 +51,7 @@ type dashboard struct {
 
 func readDashboard(t *testing.T) (d dashboard) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(read(t, "../../deploy/grafana/dashboard.json")), &d); err != nil {
+	if err := json.Unmarshal([]byte(read(t, "../../examples/deploy/grafana/dashboard.json")), &d); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -95,7 +95,7 @@ func TestNames(t *testing.T) {
 	for _, found := range regexp.MustCompile(`"((?:mcp|talaria|gen_ai|error)\.[a-z_.]+)"`).FindAllStringSubmatch(read(t, "../../telemetry/names.go"), -1) {
 		emitted[strings.ReplaceAll(found[1], ".", "_")] = true
 	}
-	queries := read(t, "../../deploy/prometheus/alerts.yml")
+	queries := read(t, "../../examples/deploy/prometheus/alerts.yml")
 	for _, p := range readDashboard(t).Panels {
 		for _, target := range p.Targets {
 			queries += target.Expr + "\n"

@@ -119,7 +119,7 @@ var proxies = map[string]proxy{
 // and lets the program check it.
 func (p proxy) configure(t *testing.T, s setup) {
 	t.Helper()
-	text := read(t, filepath.Join("../../deploy", p.file))
+	text := read(t, filepath.Join("../../examples/deploy", p.file))
 	for i, address := range shippedReplicas {
 		text = replace(t, text, address, s.replicas[i])
 	}

@@ -21,7 +21,7 @@ var (
 
 // wholes have one row for themselves and all that is below them, as programs
 // have.
-var wholes = []string{"internal/test/programs", "examples", "conformance", "e2e", "bench"}
+var wholes = []string{"internal/test/programs", "examples", "e2e", "bench"}
 
 // TestArchitectureHasAllPackages: the table of ARCHITECTURE.md names every
 // package of the library, and no others.

@@ -17,7 +17,7 @@ import (
 )
 
 // This file holds what scenarios say that are proposed for the official suite and
-// not in the release that conformance/run runs. What the tables of behaviours hold
+// not in the release that e2e/conformance/run runs. What the tables of behaviours hold
 // already is not repeated.
 
 // TestVersionHeader: a header that is no revision, or one that nobody has, is 400,

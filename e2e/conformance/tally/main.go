@@ -1,9 +1,9 @@
 // Command tally counts what the conformance suite found.
 //
-//	go run ./conformance/tally -plan conformance/scenarios.txt -except conformance/exceptions.txt DIR
+//	go run ./conformance/tally -plan e2e/conformance/scenarios.txt -except e2e/conformance/exceptions.txt DIR
 //
 // DIR holds DIR/<transport>/<revision>/server-<scenario>-<time>/checks.json, as
-// conformance/run lets the suite write them; -prefix "" leaves "server-" out, as
+// e2e/conformance/run lets the suite write them; -prefix "" leaves "server-" out, as
 // the suite does for clients. Every planned run must have its file, and must not
 // have DIR/<transport>/<revision>/<scenario>.failed, which says that the suite
 // has ended with an error. The last line is "N passed, N failed", and the exit status is 1 if
