@@ -7,10 +7,9 @@
 // cached and compared by clients. What the type itself writes gives neither: it
 // puts keywords in another order and escapes characters for HTML.
 //
-// Fields are read by reflection. A
-// keyword in Extras takes precedence over the field for the same keyword, so
-// that a keyword can have a value that the field's type does not permit, such
-// as a list of types.
+// Fields are read by reflection. A keyword in Extras takes precedence over the field for
+// the same keyword, so that a keyword can have a value that the type of the field does
+// not permit, such as a list of types.
 package schemadoc
 
 import (
