@@ -14,6 +14,7 @@ type box struct {
 	ttl    time.Duration // of the last Take
 	read   Rev           // the reader has what comes up to it
 	given  Rev           // the newest message that was returned to a reader
+	again  string        // see Box.Resumed
 	last   Rev           // of the newest message, also if it has been dropped
 	size   int           // of the messages, as size counts them
 	kept   []Message
@@ -71,6 +72,24 @@ func (b *box) position(after Rev) Rev {
 		return b.given
 	}
 	return after
+}
+
+// maxResumed is how many streams Box.Resumed has.
+const maxResumed = 8
+
+// resume notes that reader has taken the box by Take.Resume.
+func (b *box) resume(reader string) {
+	names := slices.DeleteFunc(strings.Fields(b.again), func(name string) bool { return stream(name) == stream(reader) })
+	names = append(names, reader)
+	b.again = strings.Join(names[max(0, len(names)-maxResumed):], " ")
+}
+
+// stream returns the stream of a reader, "" if its name has none.
+func stream(reader string) string {
+	if i := strings.LastIndexByte(reader, '+'); i >= 0 {
+		return reader[i+1:]
+	}
+	return ""
 }
 
 // subject returns what is notified for a reader, if its name has one.

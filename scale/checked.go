@@ -269,10 +269,13 @@ func (w *Write) check() error {
 
 // check refuses a message that cannot be.
 func (p *Post) check() error {
-	if len(p.Data) > MaxValue || p.Keep < 0 || p.Recent < 0 || p.TTL < 0 || p.Keep > 0 && p.TTL == 0 {
-		return fmt.Errorf("scale: Post of %d bytes to %s with Keep %d, Recent %d, TTL %v", len(p.Data), p.Box, p.Keep, p.Recent, p.TTL)
+	if len(p.Data) > MaxValue || min(p.Keep, p.Recent) < 0 || p.TTL < 0 || p.Keep > 0 && p.TTL == 0 || p.After < 0 || p.Keep == 0 && p.From != "" {
+		return fmt.Errorf("scale: Post of %d bytes to %s by %q after %d with Keep %d, Recent %d, TTL %v", len(p.Data), p.Box, p.From, p.After, p.Keep, p.Recent, p.TTL)
 	}
-	return checkNames(p.Box)
+	if err := checkNames(p.Box); err != nil {
+		return err
+	}
+	return checkOptional(p.From)
 }
 
 // checkRead refuses a reader that cannot be.
@@ -294,5 +297,5 @@ func (t *Take) check() error {
 	if err := checkNames(t.Box); err != nil {
 		return err
 	}
-	return checkOptional(t.From, t.Reader)
+	return checkOptional(t.From, t.Reader, t.Resume)
 }

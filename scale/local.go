@@ -267,6 +267,12 @@ func (l *local) Append(ctx context.Context, p Post) (Rev, string, error) {
 	}
 	defer l.mu.Unlock()
 	b := l.boxes[p.Box]
+	if p.From != "" {
+		if b == nil || p.From != b.reader || p.After != b.last {
+			return 0, "", ErrTaken
+		}
+		b.read = max(b.read, p.After)
+	}
 	if p.Keep == 0 {
 		rev, prev, reader := l.next(now), Rev(0), ""
 		if b != nil {
@@ -281,7 +287,9 @@ func (l *local) Append(ctx context.Context, p Post) (Rev, string, error) {
 	b = l.keep(p.Box, now, p.TTL)
 	m := Message{Rev: l.next(now), Prev: b.last, Data: p.Data}
 	b.add(m)
-	if to, ok := subject(b.reader); ok {
+	if p.From != "" {
+		b.given = m.Rev
+	} else if to, ok := subject(b.reader); ok {
 		l.tell(to, Message{Key: Key{Name: p.Box}, Rev: m.Rev, Prev: m.Prev})
 	} else {
 		l.tell(p.Box, m)
@@ -339,10 +347,17 @@ func (l *local) Take(ctx context.Context, t Take) (found Box, err error) {
 	defer l.mu.Unlock()
 	b := l.boxes[t.Box]
 	if b != nil {
-		found = Box{Reader: b.reader, Given: b.given, Last: b.last}
+		found = Box{Reader: b.reader, Given: b.given, Last: b.last, Resumed: b.again}
 	}
 	if t.From != "" && t.From != found.Reader {
 		return found, ErrTaken
+	}
+	resumes := t.Resume != "" && stream(t.Resume) != "" && stream(t.Resume) == stream(found.Reader)
+	switch {
+	case resumes:
+		t.Reader = t.Resume
+	case t.Resume != "":
+		t.After = Unread
 	}
 	if to, ok := subject(found.Reader); ok && found.Reader != t.Reader {
 		l.tell(to, Message{Key: Key{Name: t.Box}, Rev: l.next(now)})
@@ -355,9 +370,12 @@ func (l *local) Take(ctx context.Context, t Take) (found Box, err error) {
 		return found, nil
 	}
 	b = l.keep(t.Box, now, t.TTL)
-	b.reader, b.ttl, b.read = t.Reader, t.TTL, b.position(t.After)
-	if t.From != "" {
+	b.reader, b.ttl, b.read = t.Reader, t.TTL, min(b.position(t.After), b.last)
+	if t.From != "" || resumes {
 		b.given = b.read
+	}
+	if resumes {
+		b.resume(t.Resume)
 	}
 	return found, nil
 }

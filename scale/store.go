@@ -34,6 +34,10 @@
 // there. After a reader that was killed, the next one goes on behind what was given, or
 // at a position that it knows from elsewhere.
 //
+// What follows the last plus in the name of a reader is its stream: what is read for one
+// client, by one reader after another. A reader that goes on with the stream of the one
+// before takes over what that one has not used, and no other reader does.
+//
 // # Names
 //
 // Parts, names, indexes, limits, boxes, subjects, owners and readers have 1 to
@@ -157,6 +161,12 @@ type Post struct {
 	// TTL is how long the box is kept from now on at least, with its messages
 	// and its reader. It must be more than 0 unless Keep is 0.
 	TTL time.Duration
+	// From, if not "", must be the reader of the box, and After its newest message, or the
+	// error is ErrTaken. The message counts as given to that reader then, and what comes up to
+	// After as read; nobody is notified. So a message that is made where it is read need not be
+	// read from the box.
+	From  string
+	After Rev
 	// Refuse says what happens without room: with it the message is refused
 	// with ErrFull, unless there are enough messages to drop that the reader
 	// has; without it the oldest are dropped. A message that is longer than
@@ -174,7 +184,11 @@ type Take struct {
 	// with a Message that has the name of the box in its Key and no data, and those who
 	// watch the box itself are not notified.
 	Reader string
-	// After is what the new reader has read; Unread means Box.Given. With From, After
+	// Resume, if not "", is who reads the box in place of Reader if the reader until now has
+	// the same stream. If not, After stands for Unread.
+	Resume string
+	// After is what the new reader has read; Unread means Box.Given, and what is beyond the
+	// newest message stands for that. With From, and if Resume reads the box, After
 	// becomes Box.Given as well: a reader that leaves returns what it did not pass on.
 	After Rev
 	// TTL is how long the box is kept from now on at least. 0 deletes the box; Reader and
@@ -185,8 +199,12 @@ type Take struct {
 // Box is what a Take found.
 type Box struct {
 	Reader string // until now; "" if there was none
-	Given  Rev    // the newest message that was returned to a reader; 0 if none was
-	Last   Rev    // the newest message; 0 if there was none
+	// Resumed has the readers until now that took the box as Take.Resume, with spaces between
+	// them: the newest one of each stream, of the 8 newest streams. An earlier reader of such a
+	// stream has nothing left to pass on.
+	Resumed string
+	Given   Rev // the newest message that was returned to a reader; 0 if none was
+	Last    Rev // the newest message; 0 if there was none
 }
 
 // Message is one of a box, or tells of a write.

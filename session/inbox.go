@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,7 +13,6 @@ import (
 	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -50,11 +50,13 @@ type inbox struct {
 	sent    scale.Rev       // of the last message that a stream took
 	batch   []scale.Message // read, opened, and not taken by a stream
 	pending bool            // the box may have more
+	check   bool            // batch was read for a stream that has ended: its client may have come back elsewhere
 	told    scale.Rev       // the newest message of which a hint came
 	unsure  bool            // the reply of a read was lost: what it returned was not sent
 	owed    scale.Rev       // up to which the store counts as given what is not in batch; 0 if nothing is
 	leaving bool            // the store has not confirmed that reader has left
 	leaveAt scale.Rev       // while leaving, the Take.After
+	or      string          // while leaving, the name under which this replica may read in place of reader; "" for none
 	wait    time.Duration   // while standing by, until the next look whether the reader has left
 	checked time.Time
 }
@@ -179,19 +181,62 @@ func bytesOf(messages []scale.Message) (n int) {
 
 // post adds a message to the box. sent is false if there is no room.
 func (b *inbox) post(ctx context.Context, message []byte) (sent bool, err error) {
-	return b.append(ctx, b.sealed(message), inboxBytes)
+	data := b.sealed(message)
+	if rev, err := b.postHere(ctx, message, data); !errors.Is(err, scale.ErrTaken) {
+		return rev > 0, err
+	}
+	rev, reader, err := b.append(ctx, scale.Post{Data: data, Keep: inboxBytes})
+	s := b.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b.state == reading && reader == b.reader {
+		b.hint(rev)
+	}
+	return rev > 0, err
+}
+
+// postHere is post for a stream here that has all that is in the box: the message need not
+// be read. The error is scale.ErrTaken if there is none.
+func (b *inbox) postHere(ctx context.Context, message, data []byte) (rev scale.Rev, err error) {
+	s := b.session
+	select {
+	case b.storing <- struct{}{}: // nothing else is asked of the store
+		defer func() { <-b.storing }()
+	default:
+		return 0, scale.ErrTaken
+	}
+	s.mu.Lock()
+	reader, pos := b.reader, b.pos
+	all := b.state == reading && !b.pending && !b.unsure && b.owed == 0 && len(b.batch) == 0 && pos == b.sent
+	s.mu.Unlock()
+	if !all || !s.outbox.budget.queue(len(message), s) {
+		return 0, scale.ErrTaken
+	}
+	rev, _, err = b.append(ctx, scale.Post{Data: data, Keep: inboxBytes, From: reader, After: pos})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case rev == 0:
+		s.outbox.budget.unqueue(len(message))
+		b.unsure = b.unsure || err != nil && !errors.Is(err, scale.ErrTaken)
+		b.hint(0)
+	case s.outbox.hold(len(message)):
+		b.batch, b.pos = append(b.batch, scale.Message{Rev: rev, Data: message}), rev
+		if out := s.outbox.newest(); out != nil {
+			out.wake()
+		}
+	}
+	return rev, err
 }
 
 func (b *inbox) sealed(message []byte) []byte {
 	return b.manager.config.Seal.Seal(nil, message, seal.Binding(b.box))
 }
 
-// append is post for what is sealed, with a bound of the box.
-func (b *inbox) append(ctx context.Context, data []byte, keep int) (sent bool, err error) {
+// append adds to the box what is sealed. rev is 0 if there is no room.
+func (b *inbox) append(ctx context.Context, p scale.Post) (rev scale.Rev, reader string, err error) {
 	m := b.manager
-	p := scale.Post{Box: b.box, Data: data, Keep: keep, Recent: max(m.config.History, 1), TTL: m.ttl(), Refuse: true}
-	var reader string
-	var rev scale.Rev
+	p.Box, p.Recent, p.TTL, p.Refuse = b.box, max(m.config.History, 1), m.ttl(), true
 	full := false
 	err = b.use(ctx, func(ctx context.Context) (err error) {
 		rev, reader, err = m.config.Store.Append(ctx, p)
@@ -200,16 +245,10 @@ func (b *inbox) append(ctx context.Context, data []byte, keep int) (sent bool, e
 		}
 		return err
 	})
-	if err != nil || full {
-		return false, err
+	if full || err != nil {
+		rev = 0
 	}
-	s := b.session
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if b.state == reading && reader == b.reader {
-		b.hint(rev)
-	}
-	return true, nil
+	return rev, reader, err
 }
 
 // hint notes that the box may have more, up to rev, 0 if that is not known. The mu of the
@@ -244,30 +283,34 @@ func (b *inbox) take(ctx context.Context, last string) error {
 		return nil
 	}
 	number := m.numbers.tokens.Add(1)
-	stream := m.config.Node + "." + strconv.FormatUint(number, 36)
+	me, resumed := readerName(m.config.Node, number, m.config.Node+"."+strconv.FormatUint(number, 36)), ""
 	if own {
-		stream = strconv.FormatUint(from.node, 36) + "." + strconv.FormatUint(from.event, 36)
+		stream := strconv.FormatUint(from.node, 36) + "." + strconv.FormatUint(from.event, 36)
+		resumed = readerName(m.config.Node, number, stream)
 	}
-	me := readerName(m.config.Node, number, stream)
 	m.inboxes.Store(b.box, s) // hints may come before the reply
-	found, err := b.takeBox(ctx, scale.Take{Reader: me, After: after, TTL: m.ttl()})
+	found, err := b.takeBox(ctx, scale.Take{Reader: me, Resume: resumed, After: after, TTL: m.ttl()})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	old := b.reader
+	old, sure := b.reader, !b.leaving
 	b.reader, b.checked = me, time.Now()
 	if err != nil { // it may be the reader: tend makes it leave
+		if own {
+			b.reader, b.or = resumed, me
+		}
 		b.state, b.leaving, b.leaveAt = standby, true, after
 		m.inboxes.Delete(b.box)
-		b.passOn(old, "")
+		b.passOn(old, nil)
 		return err
 	}
-	b.state, b.leaving, b.wait = reading, false, 0
-	switch goesOn := own && streamOf(found.Reader) == stream; {
-	case goesOn: // what follows the event is read again
-		b.passOn(old, found.Reader)
-		b.pos, b.unsure = after, after < found.Given
-	case found.Reader != old || old == "": // what follows the event of the client was sent on another stream
-		b.passOn(old, found.Reader)
+	b.state, b.leaving, b.wait, b.or, b.check = reading, false, 0, "", false
+	switch {
+	case own && streamOf(found.Reader) == streamOf(resumed): // what follows the event is read again
+		b.reader, found.Resumed = resumed, found.Resumed+" "+resumed
+		b.passOn(old, &found)
+		b.pos = min(after, found.Last)
+	case found.Reader != old || old == "" || !sure: // what follows the event of the client was sent on another stream
+		b.passOn(old, &found)
 		b.pos = found.Given
 	}
 	if len(b.batch) == 0 {
@@ -284,7 +327,7 @@ func (b *inbox) take(ctx context.Context, last string) error {
 
 // mine reports whether it is the turn of the stream out to read. s.mu is held.
 func (b *inbox) mine(out *line) bool {
-	return b.state == reading && b.pending && len(b.batch) == 0 && b.session.outbox.newest() == out
+	return b.state == reading && (b.check || b.pending && len(b.batch) == 0) && b.session.outbox.newest() == out
 }
 
 // fetch reads what the stream out is to send, if it is the turn of that, and reports whether
@@ -307,7 +350,7 @@ func (b *inbox) fetch(out *line) bool {
 	if !mine {
 		return false
 	}
-	messages, now, err := b.readBox(b.manager.ctx, pos, me)
+	messages, _, err := b.readBox(b.manager.ctx, pos, me)
 	batch, whole := b.open(messages)
 	size := bytesOf(batch)
 	room := s.outbox.budget.queue(size, s)
@@ -315,20 +358,20 @@ func (b *inbox) fetch(out *line) bool {
 	defer s.mu.Unlock()
 	switch {
 	case errors.Is(err, scale.ErrTaken):
-		b.standBy(now)
+		b.standBy()
 		return false
 	case err != nil:
 		b.unsure = true
 		time.AfterFunc(again, func() { s.hint(0) })
 		return false
 	}
-	b.unsure, b.owed, b.checked = false, 0, time.Now()
+	b.unsure, b.owed, b.check, b.checked = false, 0, false, time.Now()
 	if !room || !s.outbox.hold(size) {
 		b.giveBack(messages[len(messages)-1].Rev)
 		time.AfterFunc(again, func() { s.hint(0) })
 		return false
 	}
-	b.batch = batch
+	b.batch = append(b.batch, batch...)
 	switch {
 	case !whole:
 		b.giveBack(messages[len(messages)-1].Rev)
@@ -339,15 +382,15 @@ func (b *inbox) fetch(out *line) bool {
 	if len(messages) > 0 {
 		b.pos = messages[len(messages)-1].Rev
 	}
-	return len(batch) > 0
+	return len(b.batch) > 0
 }
 
-// standBy notes that reader, another stream, reads. s.mu is held.
-func (b *inbox) standBy(reader string) {
+// standBy notes that another stream reads. s.mu is held.
+func (b *inbox) standBy() {
 	b.state = standby
 	b.manager.inboxes.Delete(b.box)
 	b.checked, b.wait = time.Now(), firstLook
-	b.passOn(b.reader, reader)
+	b.passOn(b.reader, nil)
 }
 
 // makeRoom drops what was read and not sent: it is read again. s.mu is held, and the
@@ -385,17 +428,12 @@ func (b *inbox) giveBack(rev scale.Rev) {
 }
 
 // passOn appends messages again that were read here by the reader was, and not sent, as
-// now has begun after them, another reader; not if that goes on with the same stream: it gets
-// them by the id with which its client came. If the reply of a read was lost, all that follows
-// counts as read. s.mu is held.
-func (b *inbox) passOn(was, now string) {
-	rest, pos, owed := b.batch, b.pos, b.owed
-	if b.unsure {
-		owed = math.MaxInt64
-	}
-	b.session.outbox.free(bytesOf(rest))
-	b.batch, b.unsure, b.owed = nil, false, 0
-	if len(rest) == 0 && owed == 0 || streamOf(now) == streamOf(was) {
+// another reader has begun after them; not if a later one has gone on with the same stream: it
+// has them by the id with which its client came. found is the box, nil if it is not known. If
+// the reply of a read was lost, all that follows counts as read. s.mu is held.
+func (b *inbox) passOn(was string, found *scale.Box) {
+	rest, pos, owed := b.clear()
+	if len(rest) == 0 && owed == 0 {
 		return
 	}
 	var data [][]byte
@@ -403,6 +441,20 @@ func (b *inbox) passOn(was, now string) {
 		data = append(data, b.sealed(m.Data))
 	}
 	b.manager.retry(func(ctx context.Context) error {
+		b.session.mu.Lock()
+		deleted := b.session.isDeleted()
+		b.session.mu.Unlock()
+		if found == nil {
+			box, err := b.takeBox(ctx, scale.Take{From: leftName("none"), Reader: leftName("none"), TTL: b.manager.ttl()})
+			if err != nil && !errors.Is(err, scale.ErrTaken) {
+				return err
+			}
+			found = &box
+		}
+		resumed := func(name string) bool { return name != was && streamOf(name) == streamOf(was) }
+		if deleted || slices.ContainsFunc(strings.Fields(found.Resumed), resumed) {
+			return nil
+		}
 		if owed > 0 {
 			messages, _, err := b.readBox(ctx, pos, "")
 			if err != nil {
@@ -416,10 +468,10 @@ func (b *inbox) passOn(was, now string) {
 			owed = 0
 		}
 		for len(data) > 0 { // they were accepted once, and find room beyond that of others
-			switch sent, err := b.append(ctx, data[0], 4*inboxBytes); {
+			switch rev, _, err := b.append(ctx, scale.Post{Data: data[0], Keep: 4 * inboxBytes}); {
 			case err != nil:
 				return err
-			case !sent:
+			case rev == 0:
 				return scale.ErrFull
 			}
 			data = data[1:]
@@ -428,9 +480,21 @@ func (b *inbox) passOn(was, now string) {
 	})
 }
 
+// clear forgets what was read and not sent, and returns that: messages, and up to owed what
+// follows pos in the box. s.mu is held.
+func (b *inbox) clear() (rest []scale.Message, pos, owed scale.Rev) {
+	rest, owed = b.batch, b.owed
+	if b.unsure {
+		owed = math.MaxInt64
+	}
+	b.session.outbox.free(bytesOf(rest))
+	b.batch, b.unsure, b.owed, b.check = nil, false, 0, false
+	return rest, b.pos, owed
+}
+
 // next takes a message for the stream out. s.mu is held.
 func (b *inbox) next(out *line) (id string, message []byte) {
-	if len(b.batch) == 0 || out.over || b.session.outbox.newest() != out {
+	if len(b.batch) == 0 || b.check || out.over || b.session.outbox.newest() != out {
 		return "", nil
 	}
 	m := b.batch[0]
@@ -482,8 +546,8 @@ func (b *inbox) leave(ctx context.Context, all bool) error {
 	if !b.leaving {
 		b.leaving, b.leaveAt = true, b.sent
 	}
-	me, at, ttl := b.reader, b.leaveAt, b.manager.ttl()
-	if errors.Is(s.reason, upcall.ErrSessionDeleted) {
+	me, or, at, ttl := b.reader, b.or, b.leaveAt, b.manager.ttl()
+	if s.isDeleted() {
 		ttl = 0 // and nobody reads any more
 	}
 	if b.pending = false; b.state == reading {
@@ -492,17 +556,21 @@ func (b *inbox) leave(ctx context.Context, all bool) error {
 	b.manager.inboxes.Delete(b.box)
 	s.mu.Unlock()
 	found, err := b.takeBox(ctx, scale.Take{From: me, Reader: leftName(streamOf(me)), After: at, TTL: ttl})
+	if errors.Is(err, scale.ErrTaken) && or != "" { // the reply of a take was lost
+		me = or
+		found, err = b.takeBox(ctx, scale.Take{From: me, Reader: leftName(streamOf(me)), After: scale.Unread, TTL: ttl})
+	}
 	taken := errors.Is(err, scale.ErrTaken)
 	if err != nil && !taken {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b.leaving, b.wait = false, 0
-	if !taken { // the next reader gets the rest
-		found.Reader = me
+	if b.leaving, b.wait, b.or = false, 0, ""; taken {
+		b.passOn(me, &found)
+	} else {
+		b.clear() // the next reader gets the rest
 	}
-	b.passOn(me, found.Reader)
 	return nil
 }
 

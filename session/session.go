@@ -434,6 +434,7 @@ func (s *Session) listen(last string, wake func()) (out *line, leave func()) {
 		if q := s.inbox; q != nil && q.state == standby && left {
 			q.state = closed
 		} else if q != nil && !left {
+			q.check = len(q.batch) > 0
 			q.hint(0) // for the stream before
 		}
 		s.mu.Unlock()
@@ -712,3 +713,7 @@ func (s *Session) hint(rev scale.Rev) {
 	defer s.mu.Unlock()
 	s.inbox.hint(rev)
 }
+
+// isDeleted reports whether the session has ended for all replicas, as far as is known here.
+// s.mu is held.
+func (s *Session) isDeleted() bool { return errors.Is(s.reason, upcall.ErrSessionDeleted) }

@@ -60,7 +60,7 @@ func TestStreamIDs(t *testing.T) {
 					post(copies[0], "here", made+n)
 				}
 				synctest.Wait()
-				if n := asked() - before; n > 2*here {
+				if n := asked() - before; n > here+here/2 { // some may be read together
 					t.Fatalf("part %d of round %d: %d messages cost %d commands", part, round, here, n)
 				}
 				made += here

@@ -1,10 +1,16 @@
 -- Append. KEYS: the box, its messages. ARGV: data, keep, ttl, refuse, recent, prefix,
--- box. It returns the Rev, 0 if there is no room, and the reader.
+-- box, from or '', after. It returns the Rev, 0 if there is no room, -1 if From does not
+-- read the box up to after, and the reader.
 
 local data, keep, size = ARGV[1], tonumber(ARGV[2]), #ARGV[1] + 64
 local b = redis.call('HMGET', KEYS[1], 'o', 'r', 'a', 'n')
 local last, sum = tonumber(b[2] or 0), tonumber(b[4] or 0)
 local rev, read, recent = after(last), tonumber(b[3] or 0), tonumber(ARGV[5])
+local counts = ARGV[8] ~= '' -- as given
+if counts then
+  if ARGV[8] ~= b[1] or tonumber(ARGV[9]) ~= last then return {'-1', ''} end
+  read = math.max(read, last)
+end
 
 if keep > 0 then
   if size > keep then return {'0', ''} end
@@ -31,9 +37,11 @@ if keep > 0 then
   end
   redis.call('XADD', KEYS[2], digits(rev) .. '-0', 'p', digits(last), 'd', data)
   redis.call('HSET', KEYS[1], 'r', digits(rev), 'n', sum + size)
+  if counts then redis.call('HSET', KEYS[1], 'a', digits(read), 'g', digits(rev)) end
   redis.call('PEXPIRE', KEYS[2], outlive(KEYS[1], tonumber(ARGV[3])))
 end
 
+if counts then return {digits(rev), b[1]} end
 local to = keep > 0 and string.match(b[1] or '', '^([^/]*)/')
 if to then
   redis.call('PUBLISH', ARGV[6] .. to, 'k' .. digits(rev) .. ' ' .. digits(last) .. '  ' .. ARGV[7])

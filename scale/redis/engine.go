@@ -445,12 +445,15 @@ func (e *engine) Append(ctx context.Context, p scale.Post) (scale.Rev, string, e
 		refuse = "1"
 	}
 	r := e.one(ctx, &command{&appendScript, e.boxKeys(p.Box),
-		[]string{rueidis.BinaryString(p.Data), strconv.Itoa(p.Keep), millis(p.TTL), refuse, strconv.Itoa(p.Recent), e.prefix, p.Box}})
+		[]string{rueidis.BinaryString(p.Data), strconv.Itoa(p.Keep), millis(p.TTL), refuse, strconv.Itoa(p.Recent), e.prefix, p.Box, p.From, number(p.After)}})
 	if r.err != nil {
 		return 0, "", r.err
 	}
 	if len(r.answer) != 2 {
 		return 0, "", odd(fmt.Errorf("%d values", len(r.answer)))
+	}
+	if text, err := r.answer[0].ToString(); err == nil && text == "-1" {
+		return 0, "", scale.ErrTaken
 	}
 	rev, err := parseRev(&r.answer[0])
 	if err != nil {
@@ -468,7 +471,7 @@ func (e *engine) Append(ctx context.Context, p scale.Post) (scale.Rev, string, e
 
 // tell publishes text for a subject, by the machine that has a box.
 func (e *engine) tell(ctx context.Context, box, subject, text string) error {
-	return e.one(ctx, &command{&appendScript, e.boxKeys(box), []string{text, "0", "0", "0", "0", e.prefix, subject}}).err
+	return e.one(ctx, &command{&appendScript, e.boxKeys(box), []string{text, "0", "0", "0", "0", e.prefix, subject, "", "0"}}).err
 }
 
 // Read implements scale.Store.
@@ -505,12 +508,15 @@ func (e *engine) Read(ctx context.Context, box string, after scale.Rev, reader s
 
 // Take implements scale.Store.
 func (e *engine) Take(ctx context.Context, t scale.Take) (found scale.Box, err error) {
-	r := e.one(ctx, &command{&takeScript, e.boxKeys(t.Box), []string{t.From, t.Reader, number(t.After), millis(t.TTL), e.prefix, t.Box}})
+	r := e.one(ctx, &command{&takeScript, e.boxKeys(t.Box), []string{t.From, t.Reader, number(t.After), millis(t.TTL), e.prefix, t.Box, t.Resume}})
 	if r.err != nil {
 		return found, r.err
 	}
-	if len(r.answer) != 4 {
+	if len(r.answer) != 5 {
 		return found, odd(fmt.Errorf("%d values", len(r.answer)))
+	}
+	if found.Resumed, err = r.answer[4].ToString(); err != nil {
+		return found, odd(err)
 	}
 	if found.Reader, err = r.answer[1].ToString(); err != nil {
 		return found, odd(err)

@@ -30,6 +30,8 @@ var boxChecks = []check{
 	{"Recent", checkRecent},
 	{"ReaderLives", checkReaderLives},
 	{"TellReader", checkTellReader},
+	{"Resume", checkResume},
+	{"PostFrom", checkPostFrom},
 }
 
 // checkMessages checks that messages come out as they went in, in their order,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -252,5 +253,90 @@ func checkTellReader(k *kit) {
 		if n := len(h.count(subject, want)); n != want {
 			k.Errorf("%s is notified %d times, want %d", subject, n, want)
 		}
+	}
+}
+
+// checkResume checks who reads a box after a Take that may go on with a stream, and where.
+func checkResume(k *kit) {
+	var revs []scale.Rev
+	for n := range 3 {
+		rev, _ := k.post(k.a, scale.Post{Data: []byte(strconv.Itoa(n + 1))})
+		revs = append(revs, rev)
+	}
+	step := func(resume string, after scale.Rev, want scale.Box, reads, texted string) {
+		k.Helper()
+		if found := k.take(k.b, scale.Take{Reader: "fresh+new", Resume: resume, After: after, TTL: long}); found != want {
+			k.Errorf("%q returns %+v, want %+v", resume, found, want)
+		}
+		for _, reader := range []string{"fresh+new", resume} {
+			ms, _, err := k.a.Read(k.Context(), "box", scale.Unread, reader)
+			if (err == nil) != (reader == reads) || reader == reads && texts(ms) != texted {
+				k.Errorf("after %q, %q reads %s, %v, want %s for %q", resume, reader, texts(ms), err, texted, reads)
+			}
+		}
+	}
+	step("b/1+x", revs[0], scale.Box{Last: revs[2]}, "fresh+new", "[1 2 3]") // there was no stream
+	k.take(k.a, scale.Take{Reader: "a/1+x", After: scale.Unread, TTL: long})
+	step("b/2+x", revs[0], scale.Box{Reader: "a/1+x", Given: revs[2], Last: revs[2]}, "b/2+x", "[2 3]")
+	step("c/3+y", revs[0], scale.Box{Reader: "b/2+x", Given: revs[2], Last: revs[2], Resumed: "b/2+x"}, "fresh+new", "[]")
+	step("c/4+new", 1<<52, scale.Box{Reader: "fresh+new", Given: revs[2], Last: revs[2], Resumed: "b/2+x"}, "c/4+new", "[]")
+	rev, _ := k.post(k.a, scale.Post{Data: []byte("4")}) // 1<<52 stood for the newest until now
+	if ms, _, err := k.a.Read(k.Context(), "box", scale.Unread, "c/4+new"); err != nil || texts(ms) != "[4]" {
+		k.Errorf("after what is too far, the reader gets %s, %v", texts(ms), err)
+	}
+	found := k.take(k.b, scale.Take{From: "c/4+new", Reader: "+new", After: revs[1], TTL: long})
+	if want := (scale.Box{Reader: "c/4+new", Given: rev, Last: rev, Resumed: "b/2+x c/4+new"}); found != want {
+		k.Errorf("leaving returns %+v, want %+v", found, want)
+	}
+	step("d/5+new", revs[2], scale.Box{Reader: "+new", Given: revs[1], Last: rev, Resumed: "b/2+x c/4+new"}, "d/5+new", "[4]")
+	var want []string
+	for n := range 8 {
+		name := strconv.Itoa(n)
+		k.take(k.a, scale.Take{Reader: "e/1+" + name, TTL: long})
+		k.take(k.b, scale.Take{Reader: "none", Resume: "f/1+" + name, TTL: long})
+		want = append(want, "f/1+"+name)
+	}
+	if found := k.take(k.a, scale.Take{}); found.Resumed != strings.Join(want, " ") {
+		k.Errorf("%q have resumed, want %q", found.Resumed, want)
+	}
+}
+
+// checkPostFrom checks that a message counts as given to the reader that appends it, if that
+// has everything before, and is not appended if not.
+func checkPostFrom(k *kit) {
+	h := k.watch(k.b, "readers", "box")
+	from := func(reader string, after scale.Rev, data string) (scale.Rev, error) {
+		rev, _, err := k.a.Append(k.Context(), fill(scale.Post{Data: []byte(data), From: reader, After: after, Recent: 1, Refuse: true}))
+		return rev, err
+	}
+	refused := func(what, reader string, after scale.Rev) {
+		k.Helper()
+		if _, err := from(reader, after, "no"); !errors.Is(err, scale.ErrTaken) {
+			k.Errorf("%s is appended: %v", what, err)
+		}
+	}
+	refused("a message of one that does not read", "readers/1", 0)
+	first, _ := k.post(k.a, scale.Post{Data: []byte("1")})
+	k.take(k.b, scale.Take{Reader: "readers/1", TTL: long})
+	refused("a message after one that was not read", "readers/1", 0)
+	refused("a message of another", "readers/2", first)
+	second, err := from("readers/1", first, "2")
+	if err != nil {
+		k.Fatalf("appending as the reader: %v", err)
+	}
+	refused("a second message after the same", "readers/1", first)
+	third, err := from("readers/1", second, "3")
+	if err != nil {
+		k.Fatalf("appending again: %v", err)
+	}
+	if ms, _ := k.read(k.a, 0, "", 0); texts(ms) != "[3]" { // what was read is dropped
+		k.Errorf("the box keeps %s", texts(ms))
+	}
+	if found := k.take(k.b, scale.Take{Reader: "next", After: scale.Unread, TTL: long}); found.Given != third || found.Last != third {
+		k.Errorf("taking returns %+v, want %d given", found, third)
+	}
+	k.sleep(slack)
+	if n := len(h.count("readers", 1)); n != 1 || len(h.count("box", 1)) != 1 {
+		k.Errorf("the reader is notified %d times, want once, of the next one", n)
 	}
 }
