@@ -116,6 +116,7 @@ var importGraph = map[string][]string{
 	"examples/bills":                   {""},
 	"examples/audit":                   {"", "protocol"},
 	"examples/openapi":                 {"", "auth", "openapi"},
+	"examples/report":                  {"", "protocol"},
 	"examples/notes":                   {""},
 	"examples/service":                 {""},
 	"examples/skills":                  {"", "skill"},
