@@ -125,6 +125,10 @@ func TestPublished(t *testing.T) {
 	}
 }
 
+// unable are the errors of what the judge cannot check: patterns that are not Go's, XML,
+// objects in lists of a query, and variables behind the "?" of a path.
+var unable = []string{"error parsing regexp", "unsupported content type", "schema has non primitive type object", "in path has an error: value is required but missing"}
+
 // document makes tools of one document and calls each.
 func document(t *testing.T, c *tally, name string, text []byte) {
 	var head struct {
@@ -190,8 +194,7 @@ func document(t *testing.T, c *tally, name string, text []byte) {
 				continue
 			}
 			c.requests++
-			// The judge compiles patterns only here, and refuses those that are not Go's.
-			if err := valid(t, judge, op, sent); err != nil && !strings.Contains(err.Error(), "error parsing regexp") {
+			if err := valid(t, judge, op, sent); err != nil && !slices.ContainsFunc(unable, func(text string) bool { return strings.Contains(err.Error(), text) }) {
 				c.invalid++
 				c.note("INVALID", fmt.Sprintf("%T %v", err, err), name+" "+op.Method+" "+op.Path+" "+sent.last.URL.RequestURI()+fmt.Sprintf(" %.300s", sent.body))
 			}
@@ -207,6 +210,7 @@ func valid(t *testing.T, judge *openapi3.T, op openapi.Operation, sent *recorder
 	}
 	req := sent.last.Clone(t.Context())
 	req.Body = io.NopCloser(bytes.NewReader(sent.body))
+	req.Header.Set("Authorization", "Bearer x") // as a parameter it is ignored by OpenAPI, and not by the judge
 	path, _, _ := strings.Cut(op.Path, "#")
 	path, _, _ = strings.Cut(path, "?")
 	names := regexp.MustCompile(`\{([^{}]*)\}`).FindAllStringSubmatch(path, -1)
