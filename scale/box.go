@@ -10,7 +10,7 @@ import (
 // box is one of a local. Its end is in local.ends.
 type box struct {
 	name   string
-	reader string        // "" if nobody has taken it
+	reader string        // "" before the first Take
 	ttl    time.Duration // of the last Take
 	read   Rev           // the reader has what comes up to it
 	given  Rev           // the newest message that was returned to a reader

@@ -150,7 +150,7 @@ type Write struct {
 // Post is a message for a box.
 type Post struct {
 	Box  string
-	Data []byte // at most MaxValue; as with Write.Value, nobody may change them
+	Data []byte // at most MaxValue; as with Write.Value, the bytes must not change
 	// Keep bounds the box: it is the sum of its messages' lengths in bytes, of
 	// which each counts 64 more. 0 tells the message to those who watch, and
 	// keeps nothing.
@@ -163,7 +163,7 @@ type Post struct {
 	TTL time.Duration
 	// From, if not "", must be the reader of the box, and After its newest message, or the
 	// error is ErrTaken. The message counts as given to that reader then, and what comes up to
-	// After as read; nobody is notified. So a message that is made where it is read need not be
+	// After as read; the reader is not notified. So a message that is made where it is read need not be
 	// read from the box.
 	From  string
 	After Rev
@@ -217,7 +217,7 @@ type Message struct {
 	// this one, 0 if nothing is known of any. Who has heard or read a box up to
 	// r has missed something if Prev is more than r.
 	Prev Rev
-	Data []byte // of a box's message, and shared: nobody may change it
+	Data []byte // of a box's message, and shared: it must not change
 }
 
 // Store is what replicas share. Its methods may be called by many goroutines at
@@ -270,8 +270,8 @@ type Store interface {
 	// the first is more than after. A box that is not there is empty.
 	//
 	// With reader "", nothing changes. Otherwise reader must be the one that took the box
-	// last; if not, the error is ErrTaken. What is returned to it counts as given, what
-	// comes up to after as read, and the box is kept for at least seven eighths of the TTL
+	// last; if not, the error is ErrTaken. Messages that it returns count as given, those
+	// up to after as read, and the box is kept for at least seven eighths of the TTL
 	// of the Take. now is the reader, "" if there is none.
 	Read(ctx context.Context, box string, after Rev, reader string) (messages []Message, now string, err error)
 

@@ -359,7 +359,7 @@ type stream struct {
 	to    upcall.Sink // nil while there is no connection
 	left  func()      // called when to is no longer this stream's; may be nil
 	over  bool
-	kept  bool // the answer is; nobody has to wait for it any more
+	kept  bool // the answer is; the shutdown does not wait for it any more
 }
 
 // begin begins the stream of an answer on the connection to; see
@@ -475,7 +475,7 @@ func (st *stream) put(e record) {
 	}
 }
 
-// send sends an event. A source is told which one is the answer: nothing follows it.
+// send sends an event. A source receives which one is the answer: nothing follows it.
 func (h *history) send(to upcall.Sink, r record) error {
 	id := h.idOf(r.stream, r.event, r.request)
 	if src, ok := to.(*source); ok && r.answer {

@@ -84,7 +84,7 @@ type Config struct {
 	// it, or to make room for those of clients that read. It is called once until the
 	// client reads again. It may be called by any goroutine; nil is nothing.
 	Dropped func(s *Session, n int)
-	// StoreFailed is told of errors of Store. nil drops them.
+	// StoreFailed receives errors of Store. nil drops them.
 	StoreFailed func(error)
 	// RestoredEnd is called, with the reason, at the end of each session that was
 	// restored from the Store, as what Session.OnEnd was given of the others; nil
