@@ -124,6 +124,7 @@ func (m *made) compile(c *compiler) error {
 		Contents: func(name, mediaType string, data []byte) ResourceContents {
 			return contentsFrom(data, cmp.Or(mediaType, typeOf(name, data)))
 		},
+		Catalog: s.catalog, Logger: &s.logger, Down: s.connections.Down(), Rounds: s.opts.Limits.Rounds, Question: s.opts.Timeouts.Question,
 		Warn: func(text string, names []string) { safely.Log(s.logger.Warn().Strs("names", names), text) },
 	})
 	if err != nil {

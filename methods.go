@@ -108,7 +108,7 @@ func (s *Server) Templates(f *Frame) iter.Seq[protocol.ResourceTemplate] {
 func offered[T any](s *Server, f *Frame, kind Kind) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for _, e := range s.offers(f, kind) {
-			if !yield(*e.Definition.(*T)) {
+			if !yield(*e.For(f).(*T)) {
 				return
 			}
 		}

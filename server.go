@@ -357,7 +357,7 @@ func (s *Server) Tool(f *Frame, name string) (definition protocol.Tool, ok bool)
 	if !ok {
 		return protocol.Tool{}, false
 	}
-	return *tool.Definition.(*protocol.Tool), true
+	return *tool.For(f).(*protocol.Tool), true
 }
 
 // Mount also offers the components of child: its tools and prompts with prefix and "_" before

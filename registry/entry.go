@@ -57,6 +57,10 @@ type Entry struct {
 	// *protocol.ResourceTemplate or *protocol.Prompt, which decides the kind.
 	// Packages of this module have two more: a skill and an extension.
 	Definition any
+	// As returns the Definition for the client of f, of the same type and with the same
+	// key; nil is the Definition above, for all clients. It is asked only where Visible
+	// reports true, and its result must not change.
+	As func(f *frame.Frame) any
 	// Unlisted keeps a resource out of lists; it is read as any other.
 	Unlisted bool
 	// Root is the resource that Config.Filter is asked about in place of this
@@ -118,6 +122,17 @@ func (e *Entry) IsView() bool {
 	return ok && d.MIMEType == wire.ViewType
 }
 
+// For returns the Definition for the client of f; a nil f is for all clients. It runs users'
+// code and must be called without a lock.
+func (e *Entry) For(f *frame.Frame) any {
+	if e.As != nil && f != nil {
+		if own := e.As(f); own != nil {
+			return own
+		}
+	}
+	return e.Definition
+}
+
 // Kind returns the kind of the component; "" if there is none for what the
 // Definition is.
 func (e *Entry) Kind() Kind {
@@ -158,7 +173,12 @@ func (e *Entry) place() (kind Kind, key string) {
 // define returns the JSON object that describes the component in rev: with the view
 // of a tool, or without it.
 func (e *Entry) define(rev protocol.Revision, viewed bool) (json.RawMessage, error) {
-	switch d := e.Definition.(type) {
+	return e.defineAs(e.Definition, rev, viewed)
+}
+
+// defineAs is define with another Definition.
+func (e *Entry) defineAs(definition any, rev protocol.Revision, viewed bool) (json.RawMessage, error) {
+	switch d := definition.(type) {
 	case *protocol.Tool:
 		tool := wire.ToolFor(*d, rev)
 		if e.View != "" && !viewed {
@@ -176,7 +196,7 @@ func (e *Entry) define(rev protocol.Revision, viewed bool) (json.RawMessage, err
 	case *wire.Extension:
 		return d.Settings, nil
 	}
-	return nil, fmt.Errorf("a %T describes no component", e.Definition)
+	return nil, fmt.Errorf("a %T describes no component", definition)
 }
 
 // encode returns the JSON of a definition, without the newline that an Encoder

@@ -41,6 +41,20 @@ func (c internals) Mount(from *Catalog, prefix string, wrap func(frame.Handler) 
 	return m.end, nil
 }
 
+// Replace removes gone, of which some may be gone already, and adds come, all or none, as
+// one change. An error is that of Add.
+func (c internals) Replace(gone, come []*Entry) error {
+	return c.change(func() (set, []*Entry, error) {
+		leave := set{}
+		for _, e := range gone {
+			if c.has(e) {
+				leave[e] = true
+			}
+		}
+		return leave, come, c.check(come, leave)
+	})
+}
+
 // begin mounts what there is, or nothing with an error. What changes from then on
 // calls watch.
 func (m *mount) begin(watch func([]*Entry)) ([]*Entry, error) {
@@ -198,16 +212,10 @@ func (m *mount) end() {
 // that has an empty result.
 func (m *mount) graft(e *Entry) *Entry {
 	mounted, known := *e, "" // as from knows it, if that name differs
-	switch d := e.Definition.(type) {
-	case *protocol.Tool:
-		renamed := *d
-		renamed.Name, known = m.prefix+d.Name, d.Name
-		mounted.Definition = &renamed
-	case *protocol.Prompt:
-		renamed := *d
-		renamed.Name, known = m.prefix+d.Name, d.Name
-		mounted.Definition = &renamed
+	if kind, key := e.place(); kind == KindTool || kind == KindPrompt {
+		known = key
 	}
+	mounted.Definition = m.renamed(e.Definition)
 	mounted.from, mounted.copy = e.from+m.name, e
 	as := func(f *frame.Frame) *frame.Frame {
 		if m.prefix == "" || known == "" {
@@ -223,6 +231,9 @@ func (m *mount) graft(e *Entry) *Entry {
 	if plain != nil {
 		serve := m.wrap(plain)
 		mounted.Serve = func(f *frame.Frame) (protocol.Result, error) { return serve(as(f)) }
+	}
+	if e.As != nil {
+		mounted.As = func(f *frame.Frame) any { return m.renamed(e.As(as(f))) }
 	}
 	if e.Match != nil {
 		mounted.Match = func(uri string) frame.Handler {
@@ -248,4 +259,19 @@ func (m *mount) graft(e *Entry) *Entry {
 		}
 	}
 	return &mounted
+}
+
+// renamed returns a definition with the prefix before the name of a tool or prompt.
+func (m *mount) renamed(definition any) any {
+	switch d := definition.(type) {
+	case *protocol.Tool:
+		own := *d
+		own.Name = m.prefix + d.Name
+		return &own
+	case *protocol.Prompt:
+		own := *d
+		own.Name = m.prefix + d.Name
+		return &own
+	}
+	return definition
 }

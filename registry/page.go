@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -58,7 +59,7 @@ func newList(config *Config, kind Kind, entries []*Entry) *list {
 	l := &list{config: config, member: plural(kind), entries: entries, index: make(map[string]*Entry, len(entries)), pages: make(map[pageKey]keptPage)}
 	for _, e := range entries {
 		l.index[e.Key()] = e
-		l.restricted = l.restricted || e.Visible != nil
+		l.restricted = l.restricted || e.Visible != nil || e.As != nil
 		l.scoped = l.scoped || len(e.Scopes) > 0
 		l.views = l.views || e.View != ""
 	}
@@ -88,7 +89,7 @@ func (l *list) page(cursor []byte, rev protocol.Revision, viewed func(*Entry) bo
 	if ok {
 		return page.text, nil
 	}
-	if page.text, page.next, err = l.encode(start, rev, nil, viewed); err != nil {
+	if page.text, page.next, err = l.encode(start, rev, nil, nil, viewed); err != nil {
 		return nil, err
 	}
 	l.mu.Lock()
@@ -182,10 +183,10 @@ func decodeCursor(raw []byte) (key string, err error) {
 	return key, nil
 }
 
-// encode writes the page that starts at start, of those entries that keep
-// wants; nil wants all. viewed is asked about tools that have a view, and nil if
+// encode writes the page that starts at start for the client of f, of those entries that
+// keep wants; nil wants all, for all clients. viewed is asked about tools that have a view, and nil if
 // none has one. next is the index after the last entry, 0 if it is the last page.
-func (l *list) encode(start int, rev protocol.Revision, keep, viewed func(*Entry) bool) (page protocol.RawResult, next int, err error) {
+func (l *list) encode(start int, rev protocol.Revision, f *frame.Frame, keep, viewed func(*Entry) bool) (page protocol.RawResult, next int, err error) {
 	dst := []byte{'{'}
 	if rev.Has(protocol.FeatureResultType) {
 		dst = append(dst, `"resultType":"complete",`...)
@@ -200,7 +201,13 @@ func (l *list) encode(start int, rev protocol.Revision, keep, viewed func(*Entry
 			more = true
 			continue
 		}
-		definition, err := l.define(i, definitionKey{rev, l.entries[i].View == "" || viewed(l.entries[i])}, keep != nil)
+		var definition json.RawMessage
+		key := definitionKey{rev, l.entries[i].View == "" || viewed(l.entries[i])}
+		if e := l.entries[i]; e.As != nil {
+			definition, err = e.defineAs(e.For(f), rev, key.viewed)
+		} else {
+			definition, err = l.define(i, key, keep != nil)
+		}
 		if err != nil {
 			return nil, 0, fmt.Errorf("%s %q: %w", l.member, l.entries[i].Key(), err)
 		}

@@ -104,7 +104,7 @@ func (v View) Page(kind Kind, cursor []byte) (protocol.RawResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	page, _, err := whole.encode(start, v.f.Revision(), func(e *Entry) bool { return v.shows(e) && v.f.HasScope(e.Scopes...) }, viewed)
+	page, _, err := whole.encode(start, v.f.Revision(), v.f, func(e *Entry) bool { return v.shows(e) && v.f.HasScope(e.Scopes...) }, viewed)
 	return page, err
 }
 

@@ -31,6 +31,9 @@ type Server struct {
 	URL     string // for all other types
 	Headers map[string]string
 
+	// Talaria is the member "talaria", which package gateway reads; nil if there is none.
+	Talaria json.RawMessage
+
 	// Disabled servers are skipped; their variables are not replaced.
 	Disabled bool
 	// Err is what is wrong with this server, a *Error or several of them
@@ -115,6 +118,7 @@ func (r *serverReader) read(raw json.RawMessage) {
 	if s.Disabled {
 		return
 	}
+	s.Talaria = slices.Clone(r.fields["talaria"])
 	s.Command = r.text("command")
 	s.Args = r.list("args")
 	s.Dir = r.text("cwd")

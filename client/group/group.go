@@ -29,7 +29,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -37,6 +36,7 @@ import (
 	"github.com/talaria-go/mcp/client/config"
 	"github.com/talaria-go/mcp/client/internal/reconnector"
 	"github.com/talaria-go/mcp/internal/attend"
+	naming "github.com/talaria-go/mcp/internal/names"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -259,12 +259,11 @@ func (g *Group) Close() error {
 // owner returns the server that a full name or URI belongs to, and its name
 // there; nil if it belongs to none.
 func owner(servers []*server, of kind, full string) (longest *server, name string) {
-	for _, s := range servers {
-		if rest, ok := strings.CutPrefix(full, s.prefix(of)); ok && (longest == nil || len(rest) < len(name)) {
-			longest, name = s, rest
-		}
+	at := naming.Owner(full, len(servers), func(i int) string { return servers[i].prefix(of) })
+	if at < 0 {
+		return nil, ""
 	}
-	return longest, name
+	return servers[at], full[len(servers[at].prefix(of)):]
 }
 
 // route is owner for an operation, with an error if there is none.

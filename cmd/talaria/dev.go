@@ -215,7 +215,7 @@ func (d *devCommand) first(ctx, serving context.Context, file string) error {
 	go func() {
 		defer d.end()
 		if d.listener != nil {
-			d.served <- serveProxy(serving, d.console, d.listener, "/mcp", offered)
+			d.served <- serveHTTP(serving, d.console, d.listener, "/mcp", offered.Server())
 			return
 		}
 		err := offered.Server().ServeConn(serving, offered.Conn(transport.NewStream(d.input, d.console, &transport.StreamOptions{MaxMessage: maxMessage})))

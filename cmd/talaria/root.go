@@ -56,7 +56,7 @@ func newRoot(c *console.Console) (*cobra.Command, *strictHelp) {
 	root.AddCommand(shellCommands(c)...)
 	root.AddCommand(onceCommands(c)...)
 	root.AddCommand((&loginCommand{console: c}).command(), logoutCommand(c))
-	root.AddCommand((&devCommand{console: c}).command(), (&proxyCommand{console: c}).command(), (&tapCommand{console: c}).command(), (&installCommand{console: c}).command(), (&linkCommand{console: c}).command(), (&newCommand{console: c}).command(), (&packCommand{console: c}).command(), versionCommand(c))
+	root.AddCommand((&devCommand{console: c}).command(), (&proxyCommand{console: c}).command(), (&gatewayCommand{console: c}).command(), (&tapCommand{console: c}).command(), (&installCommand{console: c}).command(), (&linkCommand{console: c}).command(), (&newCommand{console: c}).command(), (&packCommand{console: c}).command(), versionCommand(c))
 	root.SetHelpCommandGroupID(groupMore)
 	root.SetCompletionCommandGroupID(groupMore)
 	help := &strictHelp{root: root}

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/login"
@@ -161,7 +162,7 @@ func (p *proxyCommand) serve(ctx context.Context, offered *proxy.Proxy) error {
 	if !onlyHere(listener) {
 		p.console.Warnf("others can reach %s, and there is no authentication", listener.Addr())
 	}
-	return serveProxy(ctx, p.console, listener, p.path, offered)
+	return serveHTTP(ctx, p.console, listener, p.path, offered.Server())
 }
 
 // checkAddress reports what is wrong with the value of --http.
@@ -178,10 +179,10 @@ func onlyHere(listener net.Listener) bool {
 	return err == nil && net.ParseIP(host).IsLoopback()
 }
 
-// serveProxy serves a proxy at a listener until ctx ends.
-func serveProxy(ctx context.Context, c *console.Console, listener net.Listener, path string, offered *proxy.Proxy) error {
+// serveHTTP serves a server at a listener until ctx ends.
+func serveHTTP(ctx context.Context, c *console.Console, listener net.Listener, path string, server *mcp.Server) error {
 	mux := http.NewServeMux()
-	mux.Handle(path, offered.Server().Handler())
+	mux.Handle(path, server.Handler())
 	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }()
@@ -193,7 +194,7 @@ func serveProxy(ctx context.Context, c *console.Console, listener net.Listener, 
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	err := errors.Join(offered.Server().Shutdown(last), web.Shutdown(last))
+	err := errors.Join(server.Shutdown(last), web.Shutdown(last))
 	if served := <-served; !errors.Is(served, http.ErrServerClosed) {
 		err = errors.Join(err, served)
 	}

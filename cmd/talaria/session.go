@@ -7,10 +7,10 @@ import (
 	"iter"
 
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/cmd/talaria/internal/arguments"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/render"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
+	naming "github.com/talaria-go/mcp/internal/names"
 )
 
 // session is a connection to a server for one operation with it.
@@ -53,7 +53,7 @@ func (s *session) unknownTool(ctx context.Context, name, beside string) error {
 		names = append(names, tool.Name)
 	}
 	hint := "talaria tools TARGET lists them" + beside
-	if near := arguments.Nearest(name, names); near != "" {
+	if near := naming.Nearest(name, names); near != "" {
 		hint = "did you mean " + near + "? " + hint
 	}
 	return usage("the server has no tool %q", name).with(hint)

@@ -208,6 +208,9 @@ func (m *Manager) Finish() { m.lastOnce.Do(func() { close(m.last) }) }
 // that ignore their end. It does not wait and may be called again.
 func (m *Manager) Abandon() { m.abandon() }
 
+// Down returns a channel that is closed by Shutdown.
+func (m *Manager) Down() <-chan struct{} { return m.down }
+
 // IsDown reports whether Shutdown was called.
 func (m *Manager) IsDown() bool {
 	select {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Max is the longest name that every host accepts, in characters (Claude Desktop, OpenAI).
+// Max is the longest name that every host accepts, in characters.
 const Max = 64
 
 // MinLimit is the least limit of Fit: a letter, '_' and the shortest digest.
@@ -57,6 +57,19 @@ func Fit(originals []string, limit int) map[string]string {
 		}
 	}
 	return fitted
+}
+
+// Owner returns which of n prefixes a full name belongs to: the longest that it begins
+// with, or -1. prefix returns the prefix at an index. A name does not begin with a prefix
+// that it equals.
+func Owner(full string, n int, prefix func(i int) string) int {
+	owner, longest := -1, -1
+	for i := range n {
+		if p := prefix(i); len(p) > longest && len(p) < len(full) && strings.HasPrefix(full, p) {
+			owner, longest = i, len(p)
+		}
+	}
+	return owner
 }
 
 // digested returns as much of name as fits before '_' and the digits of the original.

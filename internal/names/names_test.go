@@ -86,3 +86,23 @@ func TestFitRandom(t *testing.T) {
 	}
 	distinct(t, all, Max)
 }
+
+func TestNearest(t *testing.T) {
+	known := []string{"list_tools", "call_tool", "ping", "exit"}
+	for typed, want := range map[string]string{
+		"pnig": "ping", "PING": "ping", "list": "list_tools", "call_tol": "call_tool", "zzz": "", "": "", "quit": "exit",
+	} {
+		if got := Nearest(typed, known); got != want {
+			t.Errorf("%q: got %q, want %q", typed, got, want)
+		}
+	}
+}
+
+func TestOwner(t *testing.T) {
+	prefixes := []string{"git_", "git_hub_", ""}
+	for full, want := range map[string]int{"git_log": 0, "git_hub_x": 1, "git_hub": 0, "git_": 2, "other": 2, "": -1} {
+		if got := Owner(full, len(prefixes), func(i int) string { return prefixes[i] }); got != want {
+			t.Errorf("%q: got %d, want %d", full, got, want)
+		}
+	}
+}

@@ -9,6 +9,9 @@ package option
 
 import (
 	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/protocol"
@@ -38,6 +41,14 @@ type Settings struct {
 	Contents func(name, mediaType string, data []byte) protocol.ResourceContents
 	// Warn writes a line about names to the log of the server.
 	Warn func(text string, names []string)
+	// What components use that change what they offer while the server serves: its
+	// catalog, its log, what is closed when it shuts down, how often a request may ask its
+	// client, and how long a client may take to answer.
+	Catalog  *registry.Catalog
+	Logger   *zerolog.Logger
+	Down     <-chan struct{}
+	Rounds   int
+	Question time.Duration
 }
 
 // Fits returns why contents cannot be read: they would make a message beyond the

@@ -50,6 +50,7 @@ func init() {
 	tell("test:TestObserversAreUnwound", "frame.Observer.Begin")
 	tell("test:TestObserverEndsThatDoNotReturn", "frame.Observer.End", "frame.Observer.Event")
 	tell("test:TestDoorOfNotifications", "mcp.Server.OnNotification(fn)")
+	tell("test:TestCredentials", "gateway.Upstream.For")
 	tell("test:TestCodeThatDoesNotReturn", "mcp.Tool(fn)", "schema.NewRule(check)", "schema.NewStructRule(check)", "schema.Options.Formats")
 	tell("test:TestEndsThatDoNotReturn", "mcp.Options.OnSessionEnd", "mcp.Server.Do(fn)")
 	tell("test:TestConnectionsThatDoNotReturn", "transport.Conn", "transport.NewSocket(conn)", "mcp.Server.Serve(listener)", "mcp.Server.ServeUpgrade(upgrade)")
@@ -90,7 +91,7 @@ func init() {
 		"client.CommandTransport.Stderr", "transport.CommandOptions.Stderr")
 	tell("only package mcp and its own packages give or implement it, around code that is in the guard of the call",
 		"registry.Entry.Completers", "registry.Config.Coming", "registry.Config.Filter",
-		"registry.Entry.Directory", "registry.Entry.Match", "registry.Entry.Under", "registry.Entry.Visible",
+		"registry.Entry.Directory", "registry.Entry.Match", "registry.Entry.As", "registry.Entry.Under", "registry.Entry.Visible",
 		"session.Manager.Attach(stop)", "session.Config.RestoredEnd", "session.Config.Dropped", "session.Manager.Share(tell)", "session.Session.OnEnd(fn)",
 		"protocol.Content", "protocol.Result", "client.Caller", "client.Transport")
 	tell("called on the goroutine of the test", "mcptest.Each(server)", "mcptest.Each(test)", "scaletest.Backend.Lose", "scaletest.Backend.Open")

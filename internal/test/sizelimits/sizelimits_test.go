@@ -13,8 +13,8 @@ const (
 	maxMethodFiles = 2      // files with methods of one type
 	maxFile        = 800    // lines
 	maxFunction    = 100    // lines
-	maxExported    = 1_060  // names that users see
-	maxLines       = 77_950 // of the library, without comments
+	maxExported    = 1_065  // names that users see
+	maxLines       = 80_400 // of the library, without comments
 )
 
 // maxFiles limits the files of packages that grew too wide to be found one's way

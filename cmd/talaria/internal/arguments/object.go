@@ -14,6 +14,7 @@ import (
 
 	"github.com/talaria-go/mcp/internal/files"
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/names"
 	"github.com/talaria-go/mcp/schema"
 	"github.com/talaria-go/mcp/schema/raw"
 )
@@ -271,7 +272,7 @@ func (o *Object) unknown(before, name string) error {
 	if len(o.Fields) == 0 {
 		return fmt.Errorf("%s: there are no arguments", before+name)
 	}
-	if near := Nearest(name, o.Names()); near != "" {
+	if near := names.Nearest(name, o.Names()); near != "" {
 		return fmt.Errorf("%s: unknown argument; did you mean %s?", before+name, before+near)
 	}
 	return fmt.Errorf("%s: unknown argument; there are: %s", before+name, before+strings.Join(o.Names(), ", "+before))

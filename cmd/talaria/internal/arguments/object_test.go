@@ -401,14 +401,3 @@ func TestBudget(t *testing.T) {
 		t.Errorf("cut %v, %v", f.Cut, err)
 	}
 }
-
-func TestNearest(t *testing.T) {
-	names := []string{"list_tools", "call_tool", "ping", "exit"}
-	for typed, want := range map[string]string{
-		"pnig": "ping", "PING": "ping", "list": "list_tools", "call_tol": "call_tool", "zzz": "", "": "", "quit": "exit",
-	} {
-		if got := Nearest(typed, names); got != want {
-			t.Errorf("%q: got %q, want %q", typed, got, want)
-		}
-	}
-}

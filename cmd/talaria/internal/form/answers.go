@@ -8,6 +8,7 @@ import (
 
 	"github.com/talaria-go/mcp/cmd/talaria/internal/arguments"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
+	naming "github.com/talaria-go/mcp/internal/names"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -91,7 +92,7 @@ func (a Answers) misspelt(object *arguments.Object, fit []string) string {
 		if slices.Contains(fit, n) || len(n) < leastTypo {
 			continue
 		}
-		if near := arguments.Nearest(n, open); near != "" {
+		if near := naming.Nearest(n, open); near != "" {
 			return fmt.Sprintf("the form has no field %s (did you mean --answer %s=value?)", n, console.Line(near))
 		}
 	}

@@ -3,14 +3,13 @@ package proxy
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/cmd/talaria/internal/subscriptions"
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/subscriptions"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -26,7 +25,7 @@ type backend struct {
 	level   *protocol.Level
 	hello   client.Server // when it was there the last time
 	offers  protocol.ServerCapabilities
-	watched []string // resources that clients without sessions listen to, in the order of the last time
+	watched subscriptions.Recent // by clients without sessions; the subscriptions are those of the connection
 }
 
 // connection is a client of the server behind.
@@ -226,16 +225,7 @@ const maxWatched = 1000
 
 // watch subscribes to a resource for a client without a session.
 func (b *backend) watch(ctx context.Context, uri string) error {
-	b.mu.Lock()
-	if i := slices.Index(b.watched, uri); i >= 0 {
-		b.watched = slices.Delete(b.watched, i, i+1)
-	}
-	b.watched = append(b.watched, uri)
-	oldest := ""
-	if len(b.watched) > maxWatched {
-		oldest, b.watched = b.watched[0], slices.Delete(b.watched, 0, 1)
-	}
-	b.mu.Unlock()
+	oldest := b.watched.Want(uri, maxWatched)
 	return b.apply(ctx, func(c *connection) error {
 		_, ended := c.subs.Remove(oldest)        // first, since the server may have the same limit
 		_, err := c.subs.Add(ctx, c.Client, uri) // again if it has ended, or failed before

@@ -303,7 +303,7 @@ func TestListen(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if watched := p.backends.shared.watched; len(watched) != maxWatched || watched[0] != "note://50" {
+	if watched := p.backends.shared.watched.Wanted(); len(watched) != maxWatched || watched[0] != "note://50" {
 		t.Errorf("%d resources are watched, the first is %s", len(watched), watched[0])
 	}
 }
@@ -376,8 +376,8 @@ func TestSubscribeTooMuch(t *testing.T) {
 		t.Error("no limit for the length of URIs")
 	}
 	shared := modern.backends.shared
-	if len(shared.watched) > 0 {
-		t.Errorf("%d resources are watched that were refused", len(shared.watched))
+	if len(shared.watched.Wanted()) > 0 {
+		t.Errorf("%d resources are watched that were refused", len(shared.watched.Wanted()))
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -13,8 +13,8 @@ import (
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/render"
-	"github.com/talaria-go/mcp/cmd/talaria/internal/subscriptions"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
+	"github.com/talaria-go/mcp/internal/subscriptions"
 	"github.com/talaria-go/mcp/protocol"
 )
 

@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/cmd/talaria/internal/arguments"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/editor"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/form"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/render"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
+	naming "github.com/talaria-go/mcp/internal/names"
 )
 
 // Prompt is what the shell waits with.
@@ -178,7 +178,7 @@ func (s *Shell) unknown(name string) error {
 	if slices.Contains(s.lists.toolNames(), name) {
 		return &usageError{text + "; it is a tool", "usage: call_tool " + name + " [NAME=value…]"}
 	}
-	if near := arguments.Nearest(name, s.commands.names()); near != "" {
+	if near := naming.Nearest(name, s.commands.names()); near != "" {
 		text += "; did you mean " + near + "?"
 	}
 	return &usageError{text, "help lists the commands"}

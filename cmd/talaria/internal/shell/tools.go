@@ -8,6 +8,7 @@ import (
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/arguments"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
+	naming "github.com/talaria-go/mcp/internal/names"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -92,7 +93,7 @@ func (t tools) find(ctx context.Context, name string) (protocol.Tool, error) {
 	})
 	if errors.Is(err, client.ErrNotFound) {
 		text := fmt.Sprintf("the server has no tool %q", name)
-		if near := arguments.Nearest(name, t.lists.toolNames()); near != "" {
+		if near := naming.Nearest(name, t.lists.toolNames()); near != "" {
 			text += "; did you mean " + near + "?"
 		}
 		err = &usageError{text, "list_tools lists them"}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
+)
+
+// writeServers writes a configuration file with servers that stdioExample starts.
+func writeServers(t *testing.T, file string, servers map[string]string) {
+	t.Helper()
+	command := stdioExample(t, t.TempDir())
+	all := map[string]any{}
+	for name, own := range servers {
+		all[name] = map[string]any{"command": command[0], "args": command[1:], "talaria": json.RawMessage(own)}
+	}
+	text, err := json.Marshal(map[string]any{"mcpServers": all})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A file of servers is offered as one server, and followed while clients call.
+func TestGateway(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), ".mcp.json")
+	writeServers(t, file, map[string]string{"sums": `{"only": ["calc*"]}`, "other": `{"only": ["calculate"], "rules": [{"tool": "calculate", "name": "reckon"}, {"tool": "none"}]}`})
+	got := talaria(t, "", "gateway", "--config", file, "--check")
+	for _, want := range []string{"sums: 1 tools\n  sums_calculate\n", "other_reckon", `left out: rule 2 of "other": no tool matches "none"`} {
+		if !strings.Contains(got.stdout, want) {
+			t.Errorf("%q is not in %+v", want, got)
+		}
+	}
+	if got.code != exitTool {
+		t.Errorf("the exit code is %d", got.code)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var stdout, stderr syncBuffer
+	code := make(chan int, 1)
+	go func() {
+		code <- run(ctx, []string{"gateway", "--config", file, "--http", "127.0.0.1:0"}, &console.Console{In: strings.NewReader(""), Out: &stdout, Err: &stderr})
+	}()
+	url := stderr.wait(t, `http://\S+/mcp`)
+	for _, rev := range []string{"2024-11-05", "2026-07-28"} {
+		if got := talaria(t, "", "call", url, "sums_calculate", "operation=add", "a=40", "b=2", "--revision", rev); got.code != 0 || !strings.Contains(got.stdout, "42") {
+			t.Errorf("got %+v", got)
+		}
+	}
+	writeServers(t, file, map[string]string{"more": `{"only": ["calculate"]}`})
+	for {
+		got := talaria(t, "", "call", url, "more_calculate", "operation=add", "a=40", "b=2", "--no-check")
+		if got.code == 0 && strings.Contains(got.stdout, "42") {
+			break
+		}
+		if t.Context().Err() != nil {
+			t.Fatalf("got %+v", got)
+		}
+	}
+	bridge := quoted([]string{os.Args[0], "gateway", "--config", file, "--stdio"})
+	if got := talaria(t, "", "call", bridge, "--env", "TALARIA_COMMAND=1", "more_calculate", "operation=add", "a=40", "b=2"); got.code != 0 || !strings.Contains(got.stdout, "42") {
+		t.Errorf("got %+v", got)
+	}
+	cancel()
+	if c := <-code; c != 0 || stdout.String() != "" {
+		t.Errorf("got %d and %q, %q", c, stdout.String(), stderr.String())
+	}
+}
+
+func TestGatewayUsage(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), ".mcp.json")
+	writeServers(t, file, nil)
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--stdio"}, "give --config FILE"},
+		{[]string{"--config", file}, "give one of --http ADDRESS, --stdio and --check"},
+		{[]string{"--config", file, "--stdio", "--check"}, "give one of --http ADDRESS, --stdio and --check"},
+		{[]string{"--config", file + "x", "--check"}, "--config: "},
+		{[]string{"--config", file, "--http", "8080"}, "is no address"},
+		{[]string{"--config", file, "--http", "0.0.0.0:0"}, "without authentication"},
+	} {
+		got := talaria(t, "", append([]string{"gateway"}, test.args...)...)
+		if got.code != exitUsage || !strings.Contains(got.stderr, test.want) {
+			t.Errorf("%q: got %+v", test.args, got)
+		}
+	}
+}

@@ -1,0 +1,327 @@
+package gateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/names"
+	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/internal/wire"
+	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/registry"
+	"github.com/talaria-go/mcp/uritemplate"
+)
+
+// The bounds of the lists of an upstream.
+const (
+	maxListed     = 10_000  // items of a kind
+	maxListedSize = 4 << 20 // bytes of JSON, of all kinds
+	maxKnown      = 4 * maxListed
+	maxNotes      = 100
+)
+
+// place is where clients find something: tools and prompts by full names, resources by
+// URIs, templates by their text.
+type place struct {
+	kind registry.Kind
+	key  string
+}
+
+// String names the place in notes.
+func (p place) String() string {
+	return fmt.Sprintf("%s %q", p.kind, visible.Text(p.key, visible.Name))
+}
+
+// item is one thing that a connection lists.
+type item struct {
+	definition any    // what clients see; it does not change
+	name       string // by which the upstream knows it
+	fixed      map[string]json.RawMessage
+	arguments  []string // of a prompt
+	sum        [16]byte // tells whether it has changed
+}
+
+// catalog is all that a connection lists. It does not change once it is read.
+type catalog struct {
+	items map[place]*item
+	notes []string // what is left out, or a rule does not do
+	size  int
+}
+
+// places yields where there is something; nothing for a nil catalog.
+func (c *catalog) places() iter.Seq[place] {
+	if c == nil {
+		return func(func(place) bool) {}
+	}
+	return maps.Keys(c.items)
+}
+
+// note adds a note.
+func (c *catalog) note(format string, args ...any) {
+	if len(c.notes) < maxNotes {
+		c.notes = append(c.notes, fmt.Sprintf(format, args...))
+	}
+}
+
+// put adds an item. Of two at one place the first counts.
+func (c *catalog) put(at place, it *item) error {
+	text, err := json.Marshal(it.definition)
+	if err != nil {
+		c.note("%v: %v", at, err)
+		return nil
+	}
+	if c.size += len(text); c.size > maxListedSize {
+		return fmt.Errorf("its lists have more than %d bytes", maxListedSize)
+	}
+	for name, value := range it.fixed {
+		text = append(append(text, name...), value...)
+	}
+	sum := sha256.Sum256(text)
+	it.sum = [16]byte(sum[:])
+	if c.items[at] != nil {
+		c.note("%v is listed twice", at)
+		return nil
+	}
+	c.items[at] = it
+	return nil
+}
+
+// newCatalog lists everything that a connection to u has.
+func newCatalog(ctx context.Context, u *upstream, c *client.Client) (*catalog, error) {
+	all := &catalog{items: map[place]*item{}}
+	tools, err := listed(c.Tools(ctx))
+	if err != nil {
+		return nil, err
+	}
+	if err := all.addTools(u, tools); err != nil {
+		return nil, err
+	}
+	if c.Supports("prompts") {
+		prompts, err := listed(c.Prompts(ctx))
+		if err != nil {
+			return nil, err
+		}
+		if err := all.addPrompts(u, prompts); err != nil {
+			return nil, err
+		}
+	}
+	if !c.Supports("resources") {
+		return all, nil
+	}
+	resources, err := listed(c.Resources(ctx))
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range resources {
+		if u.allows(r.Name) {
+			if err := all.put(place{registry.KindResource, r.URI}, &item{definition: &r, name: r.URI}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	templates, err := listed(c.Templates(ctx))
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range templates {
+		at := place{registry.KindTemplate, t.URITemplate}
+		if !u.allows(t.Name) {
+			continue
+		}
+		if _, err := uritemplate.Parse(t.URITemplate); err != nil {
+			all.note("%v: %v", at, visible.Error(err))
+			continue
+		}
+		if err := all.put(at, &item{definition: &t, name: t.URITemplate}); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// listed returns a list of bounded length; nothing if the upstream does not have the kind.
+func listed[T any](list iter.Seq2[T, error]) (all []T, err error) {
+	size := 0
+	for one, err := range list {
+		if errors.Is(err, client.ErrUnsupported) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(all) == maxListed {
+			return nil, fmt.Errorf("one of its lists has more than %d items", maxListed)
+		}
+		text, _ := json.Marshal(one) // what does not encode is left out later
+		if size += len(text); size > maxListedSize {
+			return nil, fmt.Errorf("one of its lists has more than %d bytes", maxListedSize)
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// addTools adds tools with the rules applied.
+func (c *catalog) addTools(u *upstream, tools []protocol.Tool) error {
+	items, wanted := map[string]*item{}, []string(nil)
+	used := make([]bool, len(u.Rules))
+	for _, t := range tools {
+		if !u.allows(t.Name) {
+			continue
+		}
+		own := t
+		it := &item{definition: &own, name: t.Name}
+		if !c.apply(u, it, &own, used) {
+			continue
+		}
+		if u.prefix != "" { // views call tools by the upstream's own names
+			own.Meta = wire.MetaWithoutView(own.Meta)
+		}
+		if items[own.Name] != nil {
+			c.note("tool %q: the name %q is taken", visible.Text(t.Name, visible.Name), visible.Text(own.Name, visible.Name))
+			continue
+		}
+		items[own.Name] = it
+		wanted = append(wanted, own.Name)
+	}
+	for i, r := range u.Rules {
+		if !used[i] {
+			c.note("rule %d of %q: no tool matches %q", i+1, u.name, r.Tool)
+		}
+	}
+	for original, name := range names.Fit(wanted, names.Max-len(u.prefix)) {
+		it := items[original]
+		it.definition.(*protocol.Tool).Name = u.prefix + name
+		if err := c.put(place{registry.KindTool, u.prefix + name}, it); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// apply applies the rules to a tool. ok is false if the tool must not be offered.
+func (c *catalog) apply(u *upstream, it *item, t *protocol.Tool, used []bool) (ok bool) {
+	for i, r := range u.Rules {
+		if match, _ := path.Match(r.Tool, it.name); !match {
+			continue
+		}
+		used[i] = true
+		if r.Name != "" {
+			t.Name = r.Name
+		}
+		if r.Description != nil {
+			t.Description = *r.Description
+		}
+		if r.Hints != nil {
+			t.Annotations = r.Hints
+		}
+		if len(r.Fixed) == 0 {
+			continue
+		}
+		schema, err := without(t.InputSchema, r.Fixed, strings.ContainsAny(r.Tool, `*?[\`))
+		if err != nil {
+			c.note("rule %d of %q: Fixed: %v of %s; the tool is left out", i+1, u.name, err, visible.Text(it.name, visible.Name))
+			return false
+		}
+		t.InputSchema = schema
+		if it.fixed == nil {
+			it.fixed = map[string]json.RawMessage{}
+		}
+		maps.Copy(it.fixed, r.Fixed)
+	}
+	return true
+}
+
+// without takes arguments out of the schema of a tool. One that is not there is an error,
+// unless the rule is for several tools.
+func without(schema json.RawMessage, fixed map[string]json.RawMessage, several bool) (json.RawMessage, error) {
+	var root, properties map[string]json.RawMessage
+	var required []string
+	if jsonx.Unmarshal(schema, &root) != nil || jsonx.Unmarshal(root["properties"], &properties) != nil || properties == nil {
+		return nil, errors.New("there are no properties in the schema")
+	}
+	if len(root["required"]) > 0 && jsonx.Unmarshal(root["required"], &required) != nil {
+		return nil, errors.New("\"required\" is not a list in the schema")
+	}
+	for _, name := range slices.Sorted(maps.Keys(fixed)) {
+		if _, there := properties[name]; !there && !several {
+			err := fmt.Errorf("%q is not an argument", name)
+			if near := names.Nearest(name, slices.Sorted(maps.Keys(properties))); near != "" {
+				err = fmt.Errorf("%w (did you mean %s?)", err, near)
+			}
+			return nil, err
+		}
+		delete(properties, name)
+		required = slices.DeleteFunc(required, func(other string) bool { return other == name })
+	}
+	var err error
+	if root["properties"], err = json.Marshal(properties); err != nil {
+		return nil, err
+	}
+	delete(root, "required")
+	if len(required) > 0 {
+		if root["required"], err = json.Marshal(required); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(root)
+}
+
+// argumentsOf returns the arguments for the upstream: those of the caller, with the fixed
+// ones over them. A member that differs from a fixed one in case only is left out, too, as
+// some upstreams take it for the same.
+func (it *item) argumentsOf(raw []byte) (json.RawMessage, error) {
+	if len(it.fixed) == 0 {
+		return raw, nil
+	}
+	members := map[string]json.RawMessage{}
+	if len(raw) > 0 {
+		if err := jsonx.Unmarshal(raw, &members); err != nil {
+			return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.arguments: %w", err)
+		}
+	}
+	maps.DeleteFunc(members, func(name string, _ json.RawMessage) bool {
+		for fixed := range it.fixed {
+			if strings.EqualFold(name, fixed) {
+				return true
+			}
+		}
+		return false
+	})
+	maps.Copy(members, it.fixed)
+	return json.Marshal(members)
+}
+
+// addPrompts adds prompts.
+func (c *catalog) addPrompts(u *upstream, prompts []protocol.Prompt) error {
+	items, wanted := map[string]*item{}, []string(nil)
+	for _, p := range prompts {
+		if !u.allows(p.Name) || items[p.Name] != nil {
+			continue
+		}
+		it := &item{definition: &p, name: p.Name}
+		for _, a := range p.Arguments {
+			it.arguments = append(it.arguments, a.Name)
+		}
+		items[p.Name] = it
+		wanted = append(wanted, p.Name)
+	}
+	for original, name := range names.Fit(wanted, names.Max-len(u.prefix)) {
+		it := items[original]
+		it.definition.(*protocol.Prompt).Name = u.prefix + name
+		if err := c.put(place{registry.KindPrompt, u.prefix + name}, it); err != nil {
+			return err
+		}
+	}
+	return nil
+}

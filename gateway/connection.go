@@ -1,0 +1,328 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/client/group"
+	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/pause"
+	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/subscriptions"
+	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// connKey names a connection to an upstream: callers with equal keys share it.
+type connKey struct {
+	list    bool // the list connection
+	modern  bool // several sessions may share it, as the upstream has none
+	stdio   bool // the client is the one at standard input and output
+	caller  string
+	session string
+	caps    string // what can be asked, as JSON
+}
+
+// person reports whether all that use the connection are the same person.
+func (k connKey) person() bool { return k.session != "" || k.stdio }
+
+// quiet is how long after a change of its lists an upstream is listed: others follow.
+const quiet = 100 * time.Millisecond
+
+// connection is a connection to an upstream, of one caller or of several. mu guards the
+// fields after it; pool.mu guards busy, used and dropped.
+type connection struct {
+	upstream *upstream
+	key      connKey
+	group    *group.Group // of the one server; it keeps the connection open
+	caps     protocol.ClientCapabilities
+	began    time.Time
+	cancel   context.CancelFunc
+	ended    chan struct{}
+	again    chan struct{} // has a value when the lists may have changed
+	listed   chan struct{} // closed after the first attempt to list
+	catalog  atomic.Pointer[catalog]
+	late     atomic.Bool   // a client has seen a list without this connection
+	level    atomic.Uint32 // of the session's log; 0 and info are what upstreams do by themselves
+
+	busy    int // requests that use it
+	used    time.Time
+	dropped bool // closed as soon as busy is 0
+
+	mu      sync.Mutex
+	fault   error  // why there is no list
+	runs    []*run // in progress at a legacy upstream, the newest last
+	unclear bool   // a question may be of a run that was cancelled
+	watched subscriptions.Recent
+}
+
+// errOpening is the error of a connection that is not open yet.
+var errOpening = errors.New("the connection is being opened")
+
+// newConnection returns a connection that opens in the background.
+func newConnection(u *upstream, key connKey, t client.Transport, caps protocol.ClientCapabilities) *connection {
+	c := &connection{upstream: u, key: key, caps: caps, began: time.Now(), ended: make(chan struct{}), again: make(chan struct{}, 1), listed: make(chan struct{})}
+	c.change()
+	c.group = group.New(nil)
+	// A group of one server, and a name that is not empty, take any.
+	_ = c.group.Add(c.serverName(), t, c.options())
+	ctx, cancel := context.WithCancel(u.ctx)
+	c.cancel = cancel
+	u.gateway.tasks.Go(func() { // the caller has seen that the Gateway is not closed
+		defer close(c.ended)
+		c.keep(ctx)
+		_ = c.group.Close() // a callback that does not return is in the log of the client
+	})
+	return c
+}
+
+// serverName is the name of the upstream in the group.
+func (c *connection) serverName() string { return cmp.Or(c.upstream.name, "upstream") }
+
+// options returns the options of the client.
+func (c *connection) options() *client.Options {
+	g, o := c.upstream.gateway, c.upstream.gateway.opts.Client
+	if o.Info.Name == "" {
+		o.Info = client.Info{Name: "talaria-gateway", Version: "1"}
+	}
+	o.Roots, o.Sample, o.SampleTools, o.Elicit, o.ElicitURL = nil, nil, false, nil, nil
+	o.Capabilities, o.OnRequest = c.caps, c.asked
+	o.Tasks, o.LaxCapabilities, o.NoCache, o.Cache, o.Pin, o.CheckArguments = client.TasksOff, true, true, nil, nil, false
+	o.Logger = g.log
+	o.Listen = nil
+	if c.key.list || c.upstream.list == nil { // else the list connection receives changes for all
+		o.Listen = &client.Filter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true}
+	}
+	state, notified := o.OnState, o.OnNotification
+	o.OnState = func(s client.State, err error) {
+		if s == client.StateReady {
+			c.change() // the server may have changed
+		}
+		if state != nil {
+			state(s, err)
+		}
+	}
+	o.OnNotification = func(n client.Notification) {
+		c.notified(n)
+		if notified != nil {
+			notified(n)
+		}
+	}
+	o.OnLog = c.logged
+	return &o
+}
+
+// client returns the client, after the first attempt to connect.
+func (c *connection) client(ctx context.Context) (*client.Client, error) {
+	return c.group.Client(ctx, c.serverName())
+}
+
+// change notes that the lists may have changed.
+func (c *connection) change() {
+	select {
+	case c.again <- struct{}{}:
+	default:
+	}
+}
+
+// keep lists the upstream whenever that may have changed, until ctx ends.
+func (c *connection) keep(ctx context.Context) {
+	failures := 0
+	for {
+		retry := make(<-chan time.Time)
+		if failures > 0 {
+			retry = time.After(pause.Growing(failures, 0, 0, 0))
+		}
+		select {
+		case <-c.again:
+			if c.catalog.Load() != nil && pause.For(ctx, quiet) != nil {
+				return
+			}
+			select {
+			case <-c.again: // this list is that of it
+			default:
+			}
+		case <-retry:
+		case <-ctx.Done():
+			return
+		}
+		if err := c.list(ctx); err != nil {
+			failures++
+		} else {
+			failures = 0
+		}
+	}
+}
+
+// list reads the lists.
+func (c *connection) list(ctx context.Context) error {
+	cl, err := c.client(ctx)
+	var now *catalog
+	if err == nil {
+		if rev := cl.Revision(); rev.Modern() {
+			c.upstream.era.Store(eraModern)
+		} else if rev != 0 {
+			c.upstream.era.Store(eraLegacy)
+		}
+		if level := protocol.Level(c.level.Load()); level != 0 && level != protocol.LevelInfo && c.catalog.Load() == nil {
+			c.setLevel(level)
+		}
+		now, err = newCatalog(ctx, c.upstream, cl)
+	}
+	if ctx.Err() != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.fault = err
+	c.mu.Unlock()
+	if now != nil {
+		c.watched.Restore(ctx, cl)
+		before := c.catalog.Swap(now)
+		late := c.late.Swap(false)
+		c.upstream.offered(c, now, before, late)
+	} else if c.upstream.gateway.ctx.Err() == nil {
+		safely.Log(c.upstream.gateway.log.Warn().Str("server", c.upstream.name).Err(visible.Error(err)), "an upstream was not listed")
+	}
+	if !c.hasListed() {
+		close(c.listed) // by this goroutine only
+	}
+	return err
+}
+
+// listFault returns why the last list failed.
+func (c *connection) listFault() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fault
+}
+
+// hasListed reports whether the first attempt to list is over, and the server has what came
+// of it.
+func (c *connection) hasListed() bool {
+	select {
+	case <-c.listed:
+		return true
+	default:
+		return false
+	}
+}
+
+// wait waits for the first list, and returns the error if there is none.
+func (c *connection) wait(ctx context.Context) error {
+	select {
+	case <-c.listed:
+	case <-c.ended:
+		return client.ErrClosed
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if c.catalog.Load() != nil {
+		return nil
+	}
+	return c.listFault()
+}
+
+// waitOpening waits for the first list until listWait after the connection began to open.
+func (c *connection) waitOpening(ctx context.Context) {
+	rest := listWait - time.Since(c.began)
+	if rest <= 0 || c.hasListed() {
+		return
+	}
+	late := time.NewTimer(rest)
+	defer late.Stop()
+	select {
+	case <-c.listed:
+	case <-c.ended:
+	case <-late.C:
+	case <-ctx.Done():
+	}
+}
+
+// setLevel sets the log level of the upstream.
+func (c *connection) setLevel(level protocol.Level) {
+	ctx, stop := context.WithTimeout(c.upstream.ctx, listWait)
+	defer stop()
+	if cl, err := c.client(ctx); err == nil {
+		if err := cl.SetLevel(ctx, level); err != nil && !errors.Is(err, client.ErrUnsupported) {
+			safely.Log(c.upstream.gateway.log.Debug().Str("server", c.upstream.name).Err(visible.Error(err)), "setting the log level failed")
+		}
+	}
+}
+
+// watch subscribes to a resource.
+func (c *connection) watch(ctx context.Context, uri string) error {
+	cl, err := c.client(ctx)
+	if err != nil {
+		return err
+	}
+	return c.watched.Add(ctx, cl, uri, maxWatched)
+}
+
+// close ends the connection and waits for that.
+func (c *connection) close() {
+	c.cancel()
+	<-c.ended
+}
+
+// notified takes a notification of the upstream.
+func (c *connection) notified(n client.Notification) {
+	u := c.upstream
+	switch n.Method {
+	case protocol.MethodToolsChanged, protocol.MethodPromptsChanged, protocol.MethodResourcesChanged:
+		c.change()
+		if c.key.list {
+			u.gateway.pool.each(u, (*connection).change)
+		}
+	case protocol.MethodResourceUpdated:
+		var params struct {
+			URI string `json:"uri"`
+		}
+		if jsonx.Unmarshal(n.Params, &params) == nil {
+			u.gateway.server.ResourceUpdated(params.URI)
+		}
+	}
+}
+
+// logged takes a log message of the upstream: it goes to the session whose connection this
+// is, or else to the log.
+func (c *connection) logged(entry client.LogEntry) {
+	g := c.upstream.gateway
+	if c.key.session == "" {
+		safely.Log(g.log.Info().Str("server", c.upstream.name).Str("level", entry.Level.String()).Str("text", visible.Line(entry.Text(), visible.Sentence)), "an upstream logs")
+		return
+	}
+	params := map[string]any{"level": entry.Level, "logger": strings.Trim(c.upstream.name+"/"+entry.Logger, "/"), "data": entry.Data}
+	if err := g.server.Notify(c.key.session, protocol.MethodLog, params); err != nil && !errors.Is(err, mcp.ErrSessionNotFound) {
+		safely.Log(g.log.Debug().Str("server", c.upstream.name).Err(visible.Error(err)), "a log message was not passed on")
+	}
+}
+
+// canAnswer returns why the client cannot be asked something.
+func (c *connection) canAnswer(method string, params json.RawMessage) *protocol.Error {
+	can := false
+	switch e := c.caps.Elicitation; method {
+	case protocol.MethodElicit:
+		var q struct {
+			Mode string `json:"mode"`
+		}
+		_ = jsonx.Unmarshal(params, &q) // the client says what is wrong with it
+		can = e != nil && (q.Mode == "url" && e.URL != nil || q.Mode != "url" && (e.Form != nil || e.URL == nil))
+	case protocol.MethodSample:
+		can = c.caps.Sampling != nil
+	case protocol.MethodRoots:
+		can = c.caps.Roots != nil
+	}
+	if !can || c.key.list {
+		return &protocol.Error{Code: protocol.CodeMethodNotFound, Message: fmt.Sprintf("the client cannot be asked: %s", visible.Line(method, visible.Name))}
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package gateway
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+
+	"github.com/rs/zerolog"
+
+	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/client/config"
+	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/visible"
+)
+
+// files has what Apply took from the last file. mu serialises Apply.
+type files struct {
+	mu      sync.Mutex
+	servers map[string]config.Server
+}
+
+// settings are the member "talaria" of a server in a file.
+type settings struct {
+	Only        []string `json:"only"`
+	Hide        []string `json:"hide"`
+	Rules       []Rule   `json:"rules"`
+	Shared      bool     `json:"shared"`
+	NoQuestions bool     `json:"noQuestions"`
+}
+
+// apply is Gateway.Apply.
+func (a *files) apply(g *Gateway, f *config.File, o *client.HTTPOptions) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	next := map[string]config.Server{}
+	var faults []error
+	for _, s := range f.Servers {
+		before, had := a.servers[s.Name]
+		if had && s.Err != nil {
+			next[s.Name] = before
+		}
+		if s.Disabled {
+			continue
+		}
+		if had && reflect.DeepEqual(before, s) {
+			next[s.Name] = s
+			continue
+		}
+		u, err := upstreamOf(g, s, o)
+		if err == nil {
+			err = g.Set(s.Name, u)
+		}
+		if err != nil {
+			faults = append(faults, fmt.Errorf("server %q: %w", s.Name, err))
+			if had {
+				next[s.Name] = before
+			}
+			continue
+		}
+		next[s.Name] = s
+	}
+	for name := range a.servers {
+		if _, still := next[name]; !still {
+			g.Remove(name)
+		}
+	}
+	a.servers = next
+	return errors.Join(faults...)
+}
+
+// upstreamOf returns the upstream that a file describes.
+func upstreamOf(g *Gateway, s config.Server, o *client.HTTPOptions) (Upstream, error) {
+	t, err := s.Transport(o)
+	if err != nil {
+		return Upstream{}, err
+	}
+	if command, ok := t.(*client.CommandTransport); ok {
+		command.Stderr = stderr{g.log, s.Name}
+	}
+	var own settings
+	if len(s.Talaria) > 0 {
+		var members map[string]json.RawMessage
+		if err := jsonx.Unmarshal(s.Talaria, &members); err != nil {
+			return Upstream{}, fmt.Errorf("talaria: %w", err)
+		}
+		for name := range members {
+			switch name {
+			case "only", "hide", "rules", "shared", "noQuestions":
+			default:
+				return Upstream{}, fmt.Errorf("talaria: unknown member %q; there are only, hide, rules, shared and noQuestions", name)
+			}
+		}
+		if err := jsonx.Unmarshal(s.Talaria, &own); err != nil {
+			return Upstream{}, fmt.Errorf("talaria: %w", err)
+		}
+	}
+	return Upstream{Transport: t, Shared: own.Shared, NoQuestions: own.NoQuestions, Only: own.Only, Hide: own.Hide, Rules: own.Rules}, nil
+}
+
+// stderr is the standard error of a command, which goes to the log.
+type stderr struct {
+	log  *zerolog.Logger
+	name string
+}
+
+// Write implements io.Writer.
+func (s stderr) Write(lines []byte) (int, error) {
+	safely.Log(s.log.Info().Str("server", s.name), visible.Text(string(lines), visible.Sentence))
+	return len(lines), nil
+}
