@@ -2,40 +2,39 @@ package frame
 
 import "time"
 
-// Event is something that belongs to no one message. Kind is one of these, and Why
-// a word of a closed list, so that both fit labels:
+// Event is an event that belongs to no single message. Kind is one of the words
+// below, and Why is a word of a closed list, so that both can be labels:
 //
 //	session.opened  a legacy session has begun
-//	session.ended   it is over: deleted, idle, down or closed
-//	stream.opened   a client listens: by a subscription over HTTP, by the GET of a
-//	                session, or by a connection over HTTP+SSE, WebSocket or a socket
-//	stream.ended    it does no longer, by this stream; Why is the same word
-//	task.started    a call has become a task here; Why is replay for one that has
-//	                run before
-//	task.ended      it has run here: completed, failed or cancelled, or released to
-//	                another replica
-//	store.failed    Options.Store did not do what it was asked, for sessions, tasks,
-//	                post or changes. Beyond 64 in a second, or while 64 others wait
-//	                to be reported, the rest is dropped: the log has more
+//	session.ended   a legacy session has ended: deleted, idle, down or closed
+//	stream.opened   a client listens: a subscription over HTTP, the GET of a session,
+//	                or a connection over HTTP+SSE, WebSocket or a socket
+//	stream.ended    such a stream has ended; Why is the same word as when it opened
+//	task.started    a call has become a task here; Why is replay for a repeated run
+//	task.ended      a task has ended here: completed, failed or cancelled, or released
+//	                to another replica
+//	store.failed    a use of Options.Store has failed, for sessions, tasks, post or
+//	                changes. At most 64 are reported in a second, and at most 64 wait;
+//	                the log has the rest
 //	draining        Server.Drain, or Shutdown, was called
-//	refused         a message, a batch or an HTTP request was refused before an
-//	                observer's Begin. What auth.Resource refuses,
-//	                auth.Options.Refused tells
+//	refused         a message, a batch or an HTTP request was rejected before the Begin
+//	                of an observer. auth.Options.Refused reports what auth.Resource
+//	                rejects
 //
 // Why of refused is one of these, or one of Outcome's words for codes:
 //
 //	host, origin   that header is not allowed
-//	http_method    neither POST nor what needs a session, or that without one
+//	http_method    the HTTP method is not POST, or needs a session and has none
 //	content_type   the body is not JSON, or is compressed
-//	accept         the client takes no answer of that kind
-//	upgrade        no WebSocket could be made of the request
-//	too_long       it is longer than Limits.Message, or than replicas hand over
-//	incomplete     it broke off, or was not there in time
-//	batch          no batches in this revision, too many messages, or one of a kind
-//	               that must not be in one
+//	accept         the client accepts no response of that kind
+//	upgrade        the request cannot become a WebSocket
+//	too_long       it is longer than Limits.Message, or than replicas forward
+//	incomplete     the body ended early, or did not arrive in time
+//	batch          the revision has no batches, there are too many messages, or one of
+//	               them must not be in a batch
 //	no_session     initialize comes first
-//	initialized    it has come before
-//	era            a modern message on a legacy transport, or the other way round
+//	initialized    the session was initialized before
+//	era            a modern message on a legacy transport, or the reverse
 //	duplicate_id   a request with that id is in progress
 //	last_event     a stream cannot resume from that Last-Event-ID
 //	draining       a stream, while the server drains

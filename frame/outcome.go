@@ -6,9 +6,10 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// Outcome is how a message ended, as its handler did. Only after that is kept, in
-// mcp.Options.Store, what the call has changed of its session: if that fails, the client gets
-// protocol.CodeInternal although the handler succeeded. The Event store.failed reports it.
+// Outcome is how a message ended in its handler. The changes of its session are
+// saved in mcp.Options.Store only after that: if that fails, the client gets
+// protocol.CodeInternal although the handler succeeded, and the Event
+// store.failed reports it.
 type Outcome struct {
 	// Took is the time from before the first Begin until the answer was made. That
 	// of subscriptions/listen is the time that opening took.

@@ -106,8 +106,8 @@ func (c *clients) openAsked() (id string, err error) {
 	return id, err
 }
 
-// endedBy makes a call that asks, and returns how long it goes on after another
-// replica has got what ends it.
+// endedBy makes a call that asks, and returns how long it continues after
+// another replica has got what ends it.
 func (c *clients) endedBy(other *clients, session string, end ending, call int) (took time.Duration, err error) {
 	r, err := c.request(session, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"ask","arguments":{}}}`, call))
 	if err != nil {

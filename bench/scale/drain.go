@@ -30,7 +30,7 @@ type herd struct {
 	all     []*stream
 	next    atomic.Int64
 	refused atomic.Int64
-	told    atomic.Int64 // streams that have heard that the list of tools has changed
+	told    atomic.Int64 // streams that have received the change of the list of tools
 	over    atomic.Bool
 
 	mu   sync.Mutex

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// heard is a change that a stream was told of.
+// heard is a change that a stream has received.
 type heard struct {
 	by *stream
 	of change
@@ -21,10 +21,10 @@ type heard struct {
 type audience struct {
 	fleet fleet
 	all   []*stream  // of the first replica, where things change, then of the next
-	told  chan heard // what those at the others are told
+	told  chan heard // changes that the streams of the others receive
 }
 
-// patience is how long subscribers may take to hear.
+// patience is how long subscribers may take to receive a change.
 const patience = 30 * time.Second
 
 // openAudience opens n subscriptions at each replica.
@@ -60,7 +60,7 @@ func (a *audience) close() {
 func number(i int) string { return "bench://" + strconv.Itoa(i) }
 
 // change has the first replica change something, waits until want subscribers have
-// heard of it, and returns how long each of them has waited.
+// received it, and returns how long each of them has waited.
 func (a *audience) change(what string, values url.Values, c change, want int) (took []time.Duration, err error) {
 	text, err := a.fleet[0].ask(what, values)
 	if err != nil {
@@ -73,7 +73,7 @@ func (a *audience) change(what string, values url.Values, c change, want int) (t
 	return a.wait(time.Unix(0, at), c, want)
 }
 
-// wait waits until want subscribers have heard of a change since a time.
+// wait waits until want subscribers have received a change since a time.
 func (a *audience) wait(since time.Time, c change, want int) (took []time.Duration, err error) {
 	late := time.After(patience)
 	known := map[*stream]bool{}
@@ -92,7 +92,7 @@ func (a *audience) wait(since time.Time, c change, want int) (took []time.Durati
 }
 
 // fanOut changes things at one replica, and measures when subscribers of the others
-// have heard of it, and of what changed while the engine was away.
+// have received it, and the changes made while the engine was unavailable.
 func fanOut(o options, r *report) error {
 	all, err := affordable(o.replicas*o.subscribers, r)
 	if err != nil {
@@ -119,7 +119,7 @@ func fanOut(o options, r *report) error {
 		name, what string
 		change     change
 		n, hear    int
-		pause      time.Duration // so that each change is told for itself
+		pause      time.Duration // so that each change is sent separately
 	}{
 		{"a resource that one of them at each replica has subscribed to", "touch", resourceUpdated, o.changes, len(f) - 1, 10 * time.Millisecond},
 		{"the list of tools", "grow", listChanged, max(o.changes/20, 1), len(a.all) - o.subscribers, 150 * time.Millisecond},
@@ -153,7 +153,7 @@ func fanOut(o options, r *report) error {
 	return a.outage(o, e, r)
 }
 
-// outage changes all resources while the engine is away.
+// outage changes all resources while the engine is unavailable.
 func (a *audience) outage(o options, e *engine, r *report) error {
 	e.kill()
 	var uris []string

@@ -49,7 +49,7 @@ func kindOf(l scale.Look) int {
 	}
 }
 
-// add adds others, so many times.
+// add adds others, n times.
 func (m *mix) add(others mix, times float64) {
 	for kind, n := range others {
 		m[kind] += times * n
@@ -64,9 +64,9 @@ const (
 	lastEvery  = 3 * time.Hour     // each replica tells how long an entry is kept
 )
 
-// lives is how long a session lives from when that is told, and touchEvery how long it
-// takes until the call comes after which it is told again, and a replica tells it, if
-// calls come so often. So an index has to be told again after moveEvery.
+// lives is how long a session lives after a renewal, and touchEvery the time until the
+// call that renews it again, at one replica, if calls come that often. So an index has
+// to be renewed after moveEvery.
 func lives(idle time.Duration) time.Duration {
 	return idle*11/8 + 2*tick(idle) + max(tick(idle), 2*time.Second)
 }
@@ -79,8 +79,8 @@ func moveEvery(idle, calls time.Duration) time.Duration {
 // due in one of the parts.
 func tick(idle time.Duration) time.Duration { return idle / 256 }
 
-// mixOf is what a million sessions with open streams and a call a minute are in a
-// second, each at so many replicas: one of these keeps a session for longer.
+// mixOf is the load of a second of a million sessions with open streams and a
+// call a minute, each at this number of replicas: one of these renews a session.
 func mixOf(replicas int) mix {
 	every, n := touchEvery(defaultIdle, time.Minute), time.Duration(replicas)
 	touches := million / every.Seconds()
@@ -89,16 +89,17 @@ func mixOf(replicas int) mix {
 	return mix{look: million / 60, touch: touches - lasting, check: checks - lastingChecks, lastingTouch: lasting, lastingCheck: lastingChecks}
 }
 
-// stored are entries of sessions as replicas make them, and of who listens to each.
+// stored are entries of sessions as replicas make them, and of the streams of
+// each.
 type stored struct {
 	stores         []*redis.Store // as replicas have one each
 	keys, mails    []scale.Key
 	revs, mailRevs []scale.Rev
 }
 
-// store makes n entries, whose values have so many bytes. As many of them as of a
-// million come due while replicas ask once for what is due in each part, or all, are so
-// by their index, and were put off.
+// store makes n entries with values of this many bytes. As many of them as of a million
+// become due while replicas ask once for the due ones of each part; or all are due by
+// their index, and were postponed.
 func store(e *engine, replicas, n, size int) (s *stored, err error) {
 	s = &stored{}
 	for range replicas {
@@ -210,13 +211,13 @@ func (s *stored) expect(e *engine, m mix) (commands, error) {
 }
 
 // under has the stores ask a mix in each second, and returns what the engine has done
-// meanwhile. As those of clients do, calls come at random times.
+// in the meantime. As those of clients do, calls come at random times.
 func (s *stored) under(e *engine, m mix, within time.Duration) (spent, error) {
 	var made atomic.Int64
 	var running sync.WaitGroup
 	var failed atomic.Pointer[error]
 	began, before := time.Now(), e.stats()
-	// paced asks about n sessions at a time, so many times a second, until the time is over.
+	// paced asks about n sessions at a time, at this rate, until the time is over.
 	paced := func(one *redis.Store, kind, n int, rate float64) {
 		running.Go(func() {
 			for at := time.Duration(0); ; {
@@ -361,14 +362,15 @@ func observe(o options, e *engine) (seen mix, sent commands, size int, err error
 // commands are how often each command of the engine was called.
 type commands map[string]float64
 
-// add adds others, so many times.
+// add adds others, n times.
 func (c commands) add(others commands, times float64) {
 	for name, n := range others {
 		c[name] += times * n
 	}
 }
 
-// calls asks the engine how often each command was called, but for those that tell.
+// calls asks the engine how often each command was called, except for those that
+// tell.
 func (e *engine) calls() commands {
 	all := commands{}
 	for line := range strings.Lines(e.say("INFO commandstats")) {

@@ -1,5 +1,5 @@
 // Command scale measures what a store that replicas share costs, and how soon
-// replicas hear of each other: see the cases. It starts redis-server on the
+// changes reach other replicas: see the cases. It starts redis-server on the
 // loopback address, and the servers, as processes of their own. Linux only.
 //
 //	go run ./scale -cases calls -calls 100000
@@ -27,9 +27,9 @@ const (
 	maxMemory      = 1229 // bytes of an idle session in the engine
 	maxOff         = 5.0  // % of commands that replicas send, and the load does not
 	maxMillion     = 0.3  // processors of the engine for a million sessions with streams, and a call a minute each
-	maxHeard       = 2.0  // ms until a subscriber of another replica has heard of a change, half of the time
+	maxHeard       = 2.0  // ms until a subscriber of another replica has received a change, half of the time
 	maxHeardLate   = 20.0 // ms, 99 of 100 times
-	maxHeardBack   = 1000 // ms until all have heard of what changed while the engine was away
+	maxHeardBack   = 1000 // ms until all have received the changes made while the engine was unavailable
 	maxAnswer      = 20.0 // ms until an answer at another replica reaches its call, 99 of 100 times
 	maxAnswerLost  = 5500 // ms, where no hint arrives
 	maxDrainEngine = 30.0 // % of a processor, for the engine while the streams of a replica go elsewhere

@@ -134,8 +134,8 @@ type engine struct {
 	dir  string
 }
 
-// startEngine starts redis-server, which appends what it is told to a file as
-// those do that keep sessions.
+// startEngine starts redis-server with an append-only file, as for an engine
+// that keeps sessions.
 func startEngine() (*engine, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -91,12 +91,12 @@ type stats struct {
 // visits counts in the session.
 var visits = mcp.NewStoredKey[int]("example.com/visits")
 
-// grace is how long a server takes to end its streams, and then lets go on what is
-// under way.
+// grace is how long a server takes to end its streams, and then lets running calls
+// finish.
 const grace = 20 * time.Second
 
-// runServer is a replica until its standard input ends, or somebody asks it to
-// shut down.
+// runServer is a replica until its standard input ends, or a request asks it
+// to shut down.
 func runServer(url string, idle time.Duration, deaf bool) error {
 	opts := mcp.Options{
 		Limits:   mcp.Limits{Sessions: 1 << 21, SessionsPerPrincipal: 1 << 21, SessionMemory: 4 << 30, Subscriptions: 1 << 20, Connections: 1 << 20},

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// openSessions opens sessions that nobody uses further, at all replicas in turn,
-// and returns their ids.
+// openSessions opens sessions that stay unused, at all replicas in turn, and
+// returns their ids.
 func openSessions(f fleet, n int) (ids []string, err error) {
 	all, err := everywhere(f, kind{})
 	if err != nil {
@@ -64,7 +64,7 @@ func callEach(f fleet, ids []string, within time.Duration, round int) error {
 // spent is what replicas have used of the engine within a time.
 type spent struct{ cpu, commands, seconds, reads float64 } // µs
 
-// spend runs fn and returns what the engine has done meanwhile.
+// spend runs fn and returns what the engine has done in the meantime.
 func spend(f fleet, e *engine, fn func() error) (spent, error) {
 	commands, cpu, begun := f.commands(), e.stats().cpu, time.Now()
 	err := fn()
@@ -111,8 +111,8 @@ func manySessions(o options, r *report) error {
 	r.title("%d sessions at %d replicas", o.sessions, o.replicas)
 	r.limit("bytes of an idle session in the engine: %.0f", memory, maxMemory)
 
-	// The first call makes a session one that is used, which the engine is told, and
-	// the first at each replica makes that one know it. Only then it is as it stays.
+	// The first call makes the engine keep a session as used, and the first call at
+	// each replica loads it there. Only then its cost is stable.
 	var call spent
 	next := 0
 	for _, phase := range []struct {
@@ -158,7 +158,7 @@ func quietStreams(f fleet, e *engine, ids []string, idle time.Duration) (spent, 
 	return spend(f, e, func() error { time.Sleep(idle); return nil })
 }
 
-// streams are open, and nobody listens to what they say.
+// streams are open, and their messages are not read.
 type streams []*stream
 
 // openStreams opens the streams of sessions, at all replicas in turn.

@@ -19,7 +19,7 @@ import (
 // connection of its own.
 type stream struct {
 	session string   // whose it is; "" for a subscription
-	uris    []string // of the resources that a subscription is for, beside the list of tools
+	uris    []string // of the resources that a subscription is for, next to the list of tools
 	heard   func(s *stream, c change, at time.Time)
 
 	conn  net.Conn
@@ -116,7 +116,7 @@ func (s *stream) line() ([]byte, error) {
 	return line, err
 }
 
-// read calls heard for every change that the stream is told of, until it ends.
+// read calls heard for every change that the stream receives, until it ends.
 func (s *stream) read() {
 	for {
 		line, err := s.line()
@@ -155,7 +155,7 @@ func each(n int, fn func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// spareFiles are those that a process has open beside its streams.
+// spareFiles are those that a process has open next to its streams.
 const spareFiles = 300
 
 // affordable returns n, or less where ulimit -n lets a process have fewer streams,

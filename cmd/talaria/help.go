@@ -9,13 +9,13 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/arguments"
 )
 
-// strictHelp has no help for commands that there are not.
+// strictHelp is a help command that fails for unknown commands.
 type strictHelp struct {
 	root    *cobra.Command
 	unknown error // for an unknown command: the function that calls it cannot fail
 }
 
-// replace takes the place of the help of root.
+// replace replaces the help function of root.
 func (h *strictHelp) replace() {
 	show := h.root.HelpFunc()
 	h.root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
@@ -56,8 +56,8 @@ func unknownCommand(root *cobra.Command, name string) error {
 // workbench is the server of the examples: go run ./cmd/example.
 const workbench = "http://127.0.0.1:8080/mcp"
 
-// examples are the command lines that the help of a command shows, for those
-// that do not say their own. They work on the workbench.
+// examples are the command lines in the help of commands without Example. They
+// work with the workbench.
 var examples = map[string][]string{
 	"http":      {workbench, workbench + " -v", "--base-url http://127.0.0.1:8080"},
 	"sse":       {"http://127.0.0.1:8000/sse"},

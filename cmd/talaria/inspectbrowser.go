@@ -29,7 +29,7 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
 )
 
-// inBrowser inspects a server in a page.
+// inBrowser are the flags of inspect that show a server in the browser.
 type inBrowser struct {
 	*once
 	browser, noOpen bool
@@ -37,7 +37,7 @@ type inBrowser struct {
 	origins         []string
 }
 
-// add gives a command that shows everything the flags to do so in a browser.
+// add adds the flags for the browser to a command.
 func (b *inBrowser) add(cmd *cobra.Command) *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVarP(&b.browser, "browser", "b", false, "see and try the server in a page, which opens in the browser; the link is on standard error")
@@ -117,8 +117,8 @@ func (b *inBrowser) run(ctx context.Context, args []string) error {
 	return b.serve(ctx, all, append([]string{b.config}, args...)...)
 }
 
-// configured are the targets within the configuration file: the one that is named, or
-// all that are on. What the file wants to know is asked for, now and never again.
+// configured are the targets of the configuration file: the named one, or all
+// enabled ones. Inputs of the file are asked for once, here.
 func (b *inBrowser) configured(args []string) ([][]string, error) {
 	asked := &inputs{console: b.console}
 	b.input = asked.ask
@@ -171,7 +171,7 @@ func (b *inBrowser) inspector(target []string, options client.Options) *inspecto
 	})
 }
 
-// words are the flags and the target with which other commands reach a server.
+// words are the flags and the target of the same server for other commands.
 func (b *inBrowser) words(target []string) (words []string) {
 	flag := func(name string, values ...string) {
 		for _, value := range values {
@@ -210,7 +210,7 @@ func (b *inBrowser) history(args []string) (file, unkept string) {
 	return filepath.Join(dir, hex.EncodeToString(sum[:12])+".json"), ""
 }
 
-// serve serves the page of what is seen, on a port that comes from what it is about.
+// serve serves the page, on a port that is derived from its targets.
 func (b *inBrowser) serve(ctx context.Context, seen []*inspector.Inspector, about ...string) error {
 	folder, _ := os.Getwd() // without one the port depends only on the target
 	page, err := web.Listen(web.Options{

@@ -49,10 +49,10 @@ func SubscriptionOf(ctx context.Context) *Subscription {
 // IsOpen reports whether Open has succeeded.
 func (s *Subscription) IsOpen() bool { return s.sub != nil }
 
-// Open joins b. id is the id of the request, which names the subscription;
-// accepted is the filter that the client receives as accepted. At until, unless
-// that is zero, the subscription ends. Open must be called at most once, by the
-// handler of the request.
+// Open subscribes at b. id is the id of the request, which names the
+// subscription, and accepted is the accepted filter, for the client. The
+// subscription ends at until, unless that is zero. Open must be called at most
+// once, by the handler of the request.
 func (s *Subscription) Open(b *broadcast.Broker, join broadcast.Join, id protocol.ID, accepted protocol.SubscriptionFilter, until time.Time) error {
 	join.KeepAlive, join.Wake = s.keepAlive, s.wake
 	sub, err := b.Join(join)
@@ -70,7 +70,8 @@ func (s *Subscription) drop() {
 	}
 }
 
-// end ends a subscription that is carried, and tells its client when to come back.
+// end ends a subscription that is carried. Its client receives a time to
+// reconnect.
 func (s *Subscription) end(retry time.Duration) {
 	s.retry.Store(int64(retry))
 	s.sub.End()

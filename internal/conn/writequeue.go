@@ -32,8 +32,8 @@ type writeQueue struct {
 	moved chan struct{} // closed when something has left; nil if no caller waits
 }
 
-// maxWriteQueue is how many bytes may wait before a writer has to. One message
-// of any length may come on top.
+// maxWriteQueue limits the bytes of the queue, in addition to one message of any
+// length. Beyond it, writers wait.
 const maxWriteQueue = 1 << 20
 
 // errUnread ends a connection whose client sends messages that are answered at
@@ -72,10 +72,10 @@ func (q *writeQueue) flush() error {
 	return q.to.Flush()
 }
 
-// isStuck reports whether writes are in progress of which none has ended
-// since the call before. before is the number that the call before has
-// returned, -1 at first. It is asked at intervals, because not every
-// transport limits the time of a write.
+// isStuck reports whether writes are in progress, and none has ended since the
+// previous call. before is the number that the previous call returned, -1 at
+// first. It is called at intervals, because not every transport limits the time
+// of a write.
 func (q *writeQueue) isStuck(before int64) (ended int64, yes bool) {
 	if ended = q.ended.Load(); ended == q.begun.Load() {
 		return -1, false
@@ -156,7 +156,7 @@ func (q *writeQueue) signal() {
 	}
 }
 
-// waitIdle waits until nothing waits and nothing of the queue is being written.
+// waitIdle waits until the queue is empty and its last message is written.
 func (q *writeQueue) waitIdle() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -19,10 +19,10 @@ type Progress struct {
 	ended   bool
 }
 
-// NewProgress returns a progress display, of which nothing is seen before Tell.
+// NewProgress returns a progress display. It is invisible until the first Tell.
 func NewProgress(c *Console) *Progress { return &Progress{console: c} }
 
-// resolution is how many steps a bar has, whatever the unit of the total.
+// resolution is the number of steps of a bar, for any unit of the total.
 const resolution = 1000
 
 // mostLabel is how long a message next to a bar may be, in bytes.
