@@ -13,7 +13,7 @@ import (
 func newRounds(opts Options) *mrtr.Askers {
 	if len(opts.StateKeys) == 0 && opts.Store != nil {
 		panic("mcp: NewServer: Options.Store is for servers that share their work, and they need the same Options.StateKeys: " +
-			"without them no other server, nor this one after a restart, goes on with a request that asked its client something. " +
+			"without them no other server, nor this one after a restart, continues a request that asked its client something. " +
 			"Give all of them the same secret of 16 random bytes or more")
 	}
 	return mrtr.New(opts.sealer(seal.Rounds), opts.rounds())

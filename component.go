@@ -384,7 +384,7 @@ func Scopes(scopes ...string) Option {
 		}
 		for _, scope := range scopes {
 			if !validScope(scope) {
-				set.fault("Scopes: %q is no scope; it has visible ASCII characters other than \" and \\", scope)
+				set.fault("Scopes: %q is not a scope; it has visible ASCII characters other than \" and \\", scope)
 			}
 			if !slices.Contains(set.scopes, scope) {
 				set.scopes = append(set.scopes, scope)

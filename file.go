@@ -208,7 +208,7 @@ func readFile(fsys fs.FS, name, mediaType string, limit int) (ResourceContents, 
 	if info, err := fs.Stat(fsys, name); err != nil {
 		return ResourceContents{}, fileError(err)
 	} else if !info.Mode().IsRegular() {
-		return ResourceContents{}, fileError(errors.New("it is no regular file"))
+		return ResourceContents{}, fileError(errors.New("it is not a regular file"))
 	}
 	file, err := fsys.Open(name)
 	if err != nil {

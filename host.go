@@ -156,7 +156,7 @@ func (h *host) notifyAll(method string, n *notification) error {
 			return err
 		}
 		if sessions == 0 && h.post == nil {
-			return fmt.Errorf("mcp: notification %q reaches nobody: %w; Frame.Notify sends it to a client of 2026-07-28 during a request", method, ErrSessionNotFound)
+			return fmt.Errorf("mcp: notification %q reaches no client: %w; Frame.Notify sends it to a client of 2026-07-28 during a request", method, ErrSessionNotFound)
 		}
 		return behind(method, dropped)
 	}

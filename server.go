@@ -316,7 +316,7 @@ func (s *Server) setSets(f *Frame, sets []string, enable bool) error {
 		slices.Sort(lists)
 		for _, method := range slices.Compact(lists) {
 			if _, err := x.Post(f, wire.AppendNotification(nil, method, nil)); err != nil {
-				return fmt.Errorf("mcp: the sets of the session are others, but its client could not be told: %w", err)
+				return fmt.Errorf("mcp: the sets of the session have changed, but its client could not be notified: %w", err)
 			}
 		}
 	}
@@ -380,7 +380,7 @@ func (s *Server) Mount(prefix string, child *Server) error {
 		return fmt.Errorf("mcp: mount %q: the server is nil", prefix)
 	}
 	if child != s && sameStore(s.opts.Store, child.opts.Store) {
-		return fmt.Errorf("mcp: mount %q: both servers have the same Options.Store, and clients would be told of each change twice; leave it out of the mounted one, which needs none", prefix)
+		return fmt.Errorf("mcp: mount %q: both servers have the same Options.Store, and clients would be notified of each change twice; leave it out of the mounted one, which needs none", prefix)
 	}
 	if prefix != "" && !validName(prefix) {
 		return fmt.Errorf("mcp: mount %q: a prefix has 1 to 128 letters, digits, '_', '-' or '.', or is empty", prefix)
@@ -466,7 +466,7 @@ func (s *Server) Use(middleware ...Middleware) {
 // once the server serves.
 func (s *Server) Observe(o Observer) {
 	if o.Begin == nil && o.End == nil && o.Event == nil {
-		panic("mcp: Observe: the observer has no func; leave it out")
+		panic("mcp: Observe: the observer has no function; leave it out")
 	}
 	s.composing.Lock()
 	defer s.composing.Unlock()

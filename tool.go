@@ -482,7 +482,7 @@ func (t *tool) compileOutput(c *compiler) (*output, error) {
 		if t.out.Kind() == reflect.Interface {
 			switch v := reflect.ValueOf(out).Elem().Interface().(type) {
 			case protocol.Content, []protocol.Content, *Result, typedResult, protocol.Result, error:
-				return nil, t.badResult("is no JSON", fmt.Errorf("it is a %T in an interface; declare a func that returns %T", v, v))
+				return nil, t.badResult("is no JSON", fmt.Errorf("it is a %T in an interface; declare a function that returns %T", v, v))
 			}
 		}
 		return t.withStructured(&protocol.CallToolResult{}, out, encode), nil
@@ -614,7 +614,7 @@ func (t *tool) rawOutput(c *compiler) (*output, error) {
 		return nil, fmt.Errorf("OutputSchema: %w", err)
 	}
 	if t.out != reflect.TypeFor[*Result]() {
-		return nil, fmt.Errorf("OutputSchema: a func that returns %v has no structured result; return *mcp.Result or a type of your own", t.out)
+		return nil, fmt.Errorf("OutputSchema: a function that returns %v has no structured result; return *mcp.Result or a type of your own", t.out)
 	}
 	return &output{schema: custom.JSON(), result: func(out any) (protocol.Result, error) {
 		r := *out.(**Result)

@@ -108,9 +108,9 @@ var hostName = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]
 func checkHost(text string) error {
 	switch {
 	case text == "localhost", strings.HasSuffix(text, ".localhost"):
-		return errors.New("localhost is another machine for each user")
+		return errors.New("localhost differs for each user")
 	case len(text) > 253, !hostName.MatchString(text):
-		return errors.New("nothing follows but a host, as in api.example.com or *.example.com, in lower case, and a port; addresses are none")
+		return errors.New("nothing follows but a host, as in api.example.com or *.example.com, in lower case, and a port; IP addresses are not allowed")
 	}
 	return nil
 }

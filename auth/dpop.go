@@ -146,9 +146,9 @@ type proofClaims struct {
 func (p *proofs) check(w http.ResponseWriter, r *http.Request, scheme, key, token string) error {
 	switch {
 	case key == "" && p.opts.Required:
-		return Invalid("the token is bound to no key; this server takes tokens for DPoP alone")
+		return Invalid("the token is not bound to a key; this server takes only tokens for DPoP")
 	case key == "":
-		return Invalid("the token is bound to no key; send it with the scheme Bearer")
+		return Invalid("the token is not bound to a key; send it with the scheme Bearer")
 	case scheme != schemeDPoP:
 		return Invalid("the token is bound to a key; send it with the scheme DPoP, and a proof")
 	}

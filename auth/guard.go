@@ -55,7 +55,7 @@ func newGuard(resource string, v Verifier, opts *Options) (*guard, error) {
 	}
 	for _, scope := range slices.Concat(g.opts.Scopes, g.opts.ScopesSupported) {
 		if !validScope(scope) {
-			return nil, fmt.Errorf("auth: Options.Scopes: %q is no scope; it has visible ASCII characters other than \" and \\", scope)
+			return nil, fmt.Errorf("auth: Options.Scopes: %q is not a scope; it has visible ASCII characters other than \" and \\", scope)
 		}
 	}
 	g.origin = u.Scheme + "://" + u.Host
@@ -128,7 +128,7 @@ func resourceURL(text string) (*url.URL, error) {
 	case err != nil:
 		return nil, err
 	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.Fragment != "" || u.User != nil:
-		return nil, fmt.Errorf("%q is no absolute http or https URL without fragment", text)
+		return nil, fmt.Errorf("%q is not an absolute http or https URL without fragment", text)
 	}
 	return u, nil
 }

@@ -238,7 +238,7 @@ func badProofs() []refusal {
 	for i := range list {
 		list[i].name, list[i].status, list[i].code = "proof: "+list[i].name, http.StatusUnauthorized, "invalid_dpop_proof"
 	}
-	return append(list, refusal{"proof: for a token that is bound to no key",
+	return append(list, refusal{"proof: for a token that is not bound to a key",
 		with("Authorization", "DPoP "+token(nil), "DPoP", proof(token(nil), nil)), http.StatusUnauthorized, auth.CodeInvalidToken})
 }
 

@@ -372,7 +372,7 @@ func levelRequest(c *Client, level protocol.Level) *request {
 // modern revisions every later request carries it.
 func (c *Client) SetLevel(ctx context.Context, level protocol.Level, options ...CallOption) error {
 	if level.String() == "" {
-		return &Error{Op: "set level", Method: protocol.MethodSetLevel, Err: fmt.Errorf("%d is no level", level)}
+		return &Error{Op: "set level", Method: protocol.MethodSetLevel, Err: fmt.Errorf("%d is not a level", level)}
 	}
 	conn, err := c.life.current(ctx)
 	if err != nil {

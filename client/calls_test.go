@@ -394,7 +394,7 @@ func TestMisbehaviour(t *testing.T) {
 		{"no content", func(s *script, h *heard) { s.result(h, `{}`) }, "member content is missing"},
 		{"content of no known type", func(s *script, h *heard) { s.result(h, `{"content":[{"type":"hologram"}]}`) }, "unknown type of content"},
 		{"a result that is none", func(s *script, h *heard) { s.result(h, `[]`) }, "not that of tools/call"},
-		{"an error that is none", func(s *script, h *heard) { s.say(`{"jsonrpc":"2.0","id":%s,"error":5}`, h.ID) }, "an error that is no object"},
+		{"an error that is none", func(s *script, h *heard) { s.say(`{"jsonrpc":"2.0","id":%s,"error":5}`, h.ID) }, "an error that is not an object"},
 		{"deep nesting", func(s *script, h *heard) {
 			s.result(h, `{"content":`+strings.Repeat("[", 1000)+strings.Repeat("]", 1000)+`}`)
 		}, ""},

@@ -231,7 +231,7 @@ func (c *Client) Pending() []Pending { return c.calls.pending() }
 // ErrNotFound.
 func (c *Client) Cancel(id protocol.ID, reason string) error {
 	if len(c.cancel(reason, func(p *call) bool { return protocol.NewID(p.id) == id })) == 0 {
-		return &Error{Op: "cancel", kind: ErrNotFound, Err: fmt.Errorf("no request %v is under way", id)}
+		return &Error{Op: "cancel", kind: ErrNotFound, Err: fmt.Errorf("no request %v is in progress", id)}
 	}
 	return nil
 }

@@ -250,7 +250,7 @@ func (conn *connection) blame(err error, since time.Time) error {
 	conn.mu.Lock()
 	defer conn.mu.Unlock()
 	if conn.stray != "" && !conn.strayAt.Before(since) {
-		err = fmt.Errorf("%w; meanwhile the server answered with the id %s, which no request has: an answer has the id as it was sent", err, conn.stray)
+		err = fmt.Errorf("%w; the server has answered with the id %s, which no request has: an answer has the id as it was sent", err, conn.stray)
 	}
 	if conn.invalid == "" || conn.invalidAt.Before(since) && !conn.opening.Load() {
 		return err

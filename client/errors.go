@@ -245,7 +245,7 @@ func (e *ToolError) Error() string {
 func serverFault(raw []byte) error {
 	s := jsonx.Scanner{Buf: raw, MaxDepth: len(raw) + 1}
 	if s.Peek() != jsonx.Object {
-		return invalid(fmt.Errorf("the server answered with an error that is no object: %.100s", raw))
+		return invalid(fmt.Errorf("the server answered with an error that is not an object: %.100s", raw))
 	}
 	fault, err := origin.ParseFault(raw)
 	if err != nil {

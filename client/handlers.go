@@ -303,7 +303,7 @@ func (h *handlers) answerElicit(ctx context.Context, params json.RawMessage) ([]
 	case "url":
 		handler = h.client.opts.ElicitURL
 		if err := wire.CheckWebURL(q.URL); err != nil {
-			return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.url is no page to visit: %w", err)
+			return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.url is not a page to visit: %w", err)
 		}
 	default:
 		handler = nil

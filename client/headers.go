@@ -26,7 +26,7 @@ func headerParams(input json.RawMessage) ([]facts.Header, error) {
 	}
 	var root map[string]any
 	if err := jsonx.Unmarshal(input, &root); err != nil {
-		return nil, fmt.Errorf("inputSchema is no object: %w", err)
+		return nil, fmt.Errorf("inputSchema is not an object: %w", err)
 	}
 	w := headerWalk{names: map[string]bool{}}
 	if err := w.schema(root, nil, true); err != nil {
@@ -107,7 +107,7 @@ func (w *headerWalk) annotated(node map[string]any, value any, path []string, re
 	case !ok || !token(name):
 		return fmt.Errorf("%s must be a token of RFC 9110, got %v", headerKeyword, value)
 	case !reachable || len(path) == 0:
-		return fmt.Errorf("%s %q is at a place that properties alone do not lead to", headerKeyword, name)
+		return fmt.Errorf("%s %q is at a place that is reached by more than properties", headerKeyword, name)
 	case w.names[strings.ToLower(name)]:
 		return fmt.Errorf("%s %q stands twice", headerKeyword, name)
 	case !primitive(node["type"]):

@@ -34,11 +34,11 @@ func TestHeaderParams(t *testing.T) {
 		{"number", `{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}`, "type number"},
 		{"object", `{"properties":{"a":{"type":"object","x-mcp-header":"A"}}}`, "type object"},
 		{"no type", `{"properties":{"a":{"x-mcp-header":"A"}}}`, "type"},
-		{"in items", `{"properties":{"a":{"type":"array","items":{"type":"string","x-mcp-header":"A"}}}}`, "do not lead"},
-		{"in anyOf", `{"anyOf":[{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}]}`, "do not lead"},
-		{"in if", `{"if":{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}}`, "do not lead"},
-		{"in $defs", `{"$defs":{"a":{"type":"string","x-mcp-header":"A"}}}`, "do not lead"},
-		{"at the root", `{"type":"string","x-mcp-header":"A"}`, "do not lead"},
+		{"in items", `{"properties":{"a":{"type":"array","items":{"type":"string","x-mcp-header":"A"}}}}`, "more than properties"},
+		{"in anyOf", `{"anyOf":[{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}]}`, "more than properties"},
+		{"in if", `{"if":{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}}`, "more than properties"},
+		{"in $defs", `{"$defs":{"a":{"type":"string","x-mcp-header":"A"}}}`, "more than properties"},
+		{"at the root", `{"type":"string","x-mcp-header":"A"}`, "more than properties"},
 	}
 	for _, tt := range tests {
 		params, err := headerParams(json.RawMessage(tt.schema))

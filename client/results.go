@@ -79,7 +79,7 @@ func (r *CallToolResult) Decode(dst any) error {
 }
 
 // errNoObject is the error of a result that is a number, a list or the like.
-var errNoObject = errors.New("the result is no object")
+var errNoObject = errors.New("the result is not an object")
 
 // decodeCall decodes the result of tools/call.
 func decodeCall(raw []byte) (*CallToolResult, error) {

@@ -69,7 +69,7 @@ func TestGolden(t *testing.T) {
 	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := golden[goldenIn](t, "Searches", "", file); !strings.Contains(got, "it is no lock") {
+	if got := golden[goldenIn](t, "Searches", "", file); !strings.Contains(got, "it is not a lock") {
 		t.Errorf("%q", got)
 	}
 }

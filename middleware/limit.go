@@ -45,7 +45,7 @@ func enter(f *mcp.Frame, places chan struct{}, wait time.Duration) error {
 		return nil
 	default:
 	}
-	full := busy(0, "The server has %d requests under way, which is the limit", cap(places))
+	full := busy(0, "The server has %d requests in progress, the limit", cap(places))
 	if wait <= 0 {
 		return full
 	}

@@ -178,7 +178,7 @@ func TestConcurrencyLimit(t *testing.T) {
 		}
 		begin := time.Now()
 		start(callOf("refused"))
-		if got := <-results; got != `{"code":429,"message":"The server has 2 requests under way, which is the limit"}` || time.Since(begin) != time.Second {
+		if got := <-results; got != `{"code":429,"message":"The server has 2 requests in progress, the limit"}` || time.Since(begin) != time.Second {
 			t.Errorf("after %v: %s", time.Since(begin), got)
 		}
 		start(callOf("waits"))

@@ -44,8 +44,8 @@ type Options struct {
 	// each attempt, on the goroutine of the call. An error ends the call and is the
 	// tool's. Values of 8 bytes and more that it sets are masked in results. nil sends none.
 	Auth func(f *mcp.Frame, op Operation, r *http.Request) error
-	// Fixed are the values of parameters that are no arguments, by name: a version, or
-	// the key of the server itself.
+	// Fixed are the values of parameters that are not arguments, by name: a version,
+	// or the key of the server itself.
 	Fixed map[string]string
 	// Include reports whether an operation becomes a tool; nil includes all.
 	Include func(Operation) bool

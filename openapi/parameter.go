@@ -17,7 +17,7 @@ type parameter struct {
 	required, json    bool
 	schema            any
 	arg               string  // the argument that has its value
-	fixed             *string // its value, if it is no argument
+	fixed             *string // its value, if it is not an argument
 }
 
 // styles are the styles that a place allows; the first is its default.
@@ -70,9 +70,9 @@ func described(schema any, text string) any {
 	return out
 }
 
-// ignored reports whether a header is none that a document or a caller sets: it decides
-// where the request goes, who sends it, or how its body travels. OpenAPI ignores
-// Accept, Content-Type and Authorization, too.
+// ignored reports whether a document and a caller cannot set a header: it decides where
+// the request goes, who sends it, or how its body travels. OpenAPI ignores Accept,
+// Content-Type and Authorization, too.
 func ignored(name string) bool {
 	name = strings.ToLower(name)
 	for _, prefix := range []string{"content-", "mcp-", "proxy-"} {
@@ -94,7 +94,7 @@ const unreserved = "-._~"
 // another part of the URL, or another value.
 const reserved = ":/?@!$'()*,"
 
-// escaped returns text percent-encoded, but for the characters of keep.
+// escaped returns text percent-encoded, except the characters of keep.
 func escaped(text, keep string) string {
 	const hex = "0123456789ABCDEF"
 	var b strings.Builder

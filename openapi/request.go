@@ -63,8 +63,8 @@ type authError struct{ err error }
 // Error implements error.
 func (e *authError) Error() string { return e.err.Error() }
 
-// withoutURL returns the text of an error without the URL that a *url.Error has, in whose
-// query there may be a key.
+// withoutURL returns the text of an error without the URL that a *url.Error has, because
+// its query may contain a key.
 func withoutURL(err error) string {
 	text := err.Error()
 	if of, ok := errors.AsType[*url.Error](err); ok {

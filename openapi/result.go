@@ -17,7 +17,7 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// What is shown of a response, in bytes.
+// The limits of the part of a response that is shown, in bytes.
 const (
 	maxText  = 40_000
 	maxMedia = 1 << 20 // images and audio
@@ -157,7 +157,7 @@ func shownKind(kind string) string {
 	return visible.Line(kind, 100)
 }
 
-// failure returns the result for a status that is no success: a redirect that was not
+// failure returns the result for a status other than success: a redirect that was not
 // followed, or an error.
 func failure(res *http.Response, secrets *secrets) *protocol.CallToolResult {
 	body, _ := io.ReadAll(io.LimitReader(res.Body, maxFault+1))

@@ -120,7 +120,7 @@ func (s *schemas) inlined(schema any) (tree, error) {
 
 // choices returns the subtypes of a base with a discriminator: those that its mapping
 // names, and the schemas that have the base in their allOf. A schema that lists its
-// choices itself is no base.
+// choices itself is not a base.
 func (s *schemas) choices(ref string, schema tree) []subtype {
 	if known, done := s.subtypes[ref]; done {
 		return known
@@ -174,7 +174,7 @@ func mapped(discriminator tree) []subtype {
 	return found
 }
 
-// choice returns the schema of one choice, with the values by which it is told.
+// choice returns the schema of one choice, with the values that select it.
 func (s *schemas) choice(c subtype, own bool, discriminator tree) tree {
 	name, _ := discriminator["propertyName"].(string)
 	value := tree{"const": c.values[0]}
@@ -265,8 +265,8 @@ func (s *schemas) convert(value any, top bool) any {
 	return nullable(in, out)
 }
 
-// referring returns a reference and what the document says beside it, which 3.0 leaves
-// without meaning, but for nullable and the description that people write there.
+// referring returns a reference and its sibling keywords, which have no meaning in
+// 3.0, except nullable and the description, which documents often have there.
 func (s *schemas) referring(ref string, in tree) any {
 	out := s.reference(ref, false)
 	beside := tree{}
@@ -298,7 +298,7 @@ func (s *schemas) inherit(list []any, out tree) {
 }
 
 // told returns the choices of a schema that lists them and has a discriminator, with the
-// values by which they are told; nil for any other schema.
+// values that select them; nil for any other schema.
 func (s *schemas) told(in tree) []any {
 	d, ok := in["discriminator"].(tree)
 	list, _ := in["oneOf"].([]any)

@@ -9,7 +9,7 @@ import (
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
-// What a schema of arguments has, at most, before parts of it are left out.
+// The limits of a schema of arguments; beyond them parts of it are left out.
 const (
 	maxSchema = 16 << 10 // bytes
 	maxLevels = 4        // of members, below the arguments
@@ -131,7 +131,7 @@ func references(v any, level int, levels map[string]int) {
 // trimmer makes schemas smaller.
 type trimmer struct {
 	bare   bool // no descriptions
-	levels int  // of members that are kept even if they are optional; 0 is no limit
+	levels int  // of members that are kept even if they are optional; 0 means no limit
 }
 
 // trim returns a copy of a schema at a level without what t leaves out.

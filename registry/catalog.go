@@ -62,7 +62,7 @@ type Config struct {
 	Coming func(entries []*Entry)
 }
 
-// defaultPageSize is Config.PageSize where that says none.
+// defaultPageSize is used if Config.PageSize is 0.
 const defaultPageSize = 1000
 
 // Catalog is an ordered set of components of every kind, sorted by key. It is
@@ -94,9 +94,8 @@ func New(config Config) *Catalog {
 }
 
 // list returns the components of a kind in the current snapshot, never nil. A
-// kind that there is none of has an empty list, made for the occasion. Two calls
-// may see two snapshots: who needs both the entries and their index keeps what
-// the first returned.
+// kind without components has an empty list. Two calls may see two snapshots: a
+// caller that needs both the entries and their index keeps the first result.
 func (c *Catalog) list(kind Kind) *list {
 	if l := (*c.current.Load())[kind]; l != nil {
 		return l
@@ -294,7 +293,7 @@ func (c *Catalog) clash(e *Entry, come []*Entry, gone set) error {
 		switch d := e.Definition.(type) {
 		case *wire.Extension:
 			if there := other.Definition.(*wire.Extension); there.ID == d.ID && string(there.Settings) != string(d.Settings) {
-				return fmt.Errorf("%q is declared with the settings %s already, and not with %s; a client is told one", d.ID, there.Settings, d.Settings)
+				return fmt.Errorf("%q is declared with the settings %s already, and not with %s; a client receives one", d.ID, there.Settings, d.Settings)
 			}
 		case *wire.Skill:
 			if other.Root != other.Key() {

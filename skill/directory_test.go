@@ -295,7 +295,7 @@ func TestDirectoryFaults(t *testing.T) {
 		{"too many", many, nil, []string{`"a": the skill has more than 512 files or 16 MiB`}},
 		{"too large", large, nil, []string{`"a": the skill has more than 512 files or 16 MiB`}},
 		{"a message", files("a/SKILL.md", head("a"), "a/b", strings.Repeat("\x00", 3<<20)), nil, []string{`"a/b": to read it would take a message of 4198400 bytes, more than Limits.Message, which is 4194304`}},
-		{"link", link, nil, []string{`"a/link": it is no regular file (L---------)`}},
+		{"link", link, nil, []string{`"a/link": it is not a regular file (L---------)`}},
 		{"options", files("a/SKILL.md", head("a")), []mcp.Option{mcp.Doc("x")}, []string{"leave Title, Doc, Icons and Timeout out"}},
 		{"nil option", files("a/SKILL.md", head("a")), []mcp.Option{nil}, []string{"option 0 is nil"}},
 	}
@@ -357,7 +357,7 @@ func TestDirectoryOfDisk(t *testing.T) {
 		}
 		for name, fsys := range systems {
 			err := mcp.NewServer(mcp.Info{Name: "s", Version: "1"}, nil).Add(skill.Directory(fsys))
-			if err == nil || !strings.Contains(err.Error(), `"a/odd": it is no regular file`) {
+			if err == nil || !strings.Contains(err.Error(), `"a/odd": it is not a regular file`) {
 				t.Errorf("%s in %s: %v", what, name, err)
 			}
 		}

@@ -102,7 +102,7 @@ func (w *walker) walk(dir string, around []*folder) {
 			}
 			continue
 		case !e.IsDir() && !e.Type().IsRegular():
-			w.fault(name, "it is no regular file (%v); put a copy in its place, or take it away", e.Type())
+			w.fault(name, "it is not a regular file (%v); put a copy in its place, or take it away", e.Type())
 			continue
 		}
 		if len(around) > 0 {
@@ -187,7 +187,7 @@ func (w *walker) bytes(name string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() { // any more
-		return nil, errors.New("it is no regular file")
+		return nil, errors.New("it is not a regular file")
 	}
 	var data bytes.Buffer
 	data.Grow(int(min(info.Size(), most)) + bytes.MinRead)

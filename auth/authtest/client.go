@@ -104,7 +104,7 @@ func fetchClient(ctx context.Context, web *http.Client, id string) (client, erro
 		return c, fmt.Errorf("the client's metadata is no JSON object: %w", err)
 	}
 	if c.ID != id {
-		return c, errors.New("the client_id in the client's metadata is another one")
+		return c, errors.New("the client_id in the client's metadata differs")
 	}
 	return c, c.check()
 }

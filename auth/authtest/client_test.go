@@ -63,7 +63,7 @@ func TestClientMetadataDocument(t *testing.T) {
 		{id, "http://127.0.0.1:51234/callback", 200, "http://127.0.0.1:51234</strong>"},
 		{id, "http://127.0.0.1:51234/other", 400, "redirect_uri is not one"},
 		{id, "http://evil.example.com/callback", 400, "redirect_uri is not one"},
-		{"https://app.example.com/other.json", "https://app.example.com/callback", 400, "is another one"},
+		{"https://app.example.com/other.json", "https://app.example.com/callback", 400, "differs"},
 		{"https://app.example.com/bad.json", "https://app.example.com/callback", 400, "no JSON object"},
 		{"https://app.example.com/evil.json", "javascript:alert(1)", 400, "must be https"},
 		{"https://app.example.com/gone.json", "https://app.example.com/callback", 400, "cannot be had"},

@@ -35,7 +35,7 @@ func readTokens(answer *outbound.Response) (*tokenAnswer, error) {
 	if isForm(answer) {
 		form, err := url.ParseQuery(string(answer.Body))
 		if err != nil {
-			return nil, errors.New("the answer is no form")
+			return nil, errors.New("the answer is not a form")
 		}
 		*given = tokenAnswer{
 			AccessToken: form.Get("access_token"), TokenType: form.Get("token_type"), RefreshToken: form.Get("refresh_token"),

@@ -96,7 +96,7 @@ func (d *discovery) resourceMetadata(ctx context.Context, named string) (*resour
 func (d *discovery) checkResource(m *resourceMetadata) error {
 	u, err := url.Parse(m.Resource)
 	if err != nil || u.Host == "" || u.User != nil || u.Fragment != "" || strings.Contains(m.Resource, "#") {
-		return fmt.Errorf("resource %s is no absolute URL without fragment", printable(m.Resource))
+		return fmt.Errorf("resource %s is not an absolute URL without fragment", printable(m.Resource))
 	}
 	above := strings.TrimRight(u.EscapedPath(), "/")
 	path := strings.TrimRight(d.server.EscapedPath(), "/")

@@ -130,7 +130,7 @@ func (f *fileStore) read() (map[string]json.RawMessage, error) {
 		return nil, f.failed("read", err)
 	}
 	if !info.Mode().IsRegular() { // opening a pipe would wait for its writer
-		return nil, f.failed("read", errors.New("it is no regular file"))
+		return nil, f.failed("read", errors.New("it is not a regular file"))
 	}
 	file, err := os.Open(f.path)
 	if err != nil {
@@ -143,7 +143,7 @@ func (f *fileStore) read() (map[string]json.RawMessage, error) {
 	// On Windows a file has no such mode; the directory of the user keeps
 	// others out.
 	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode&0o077 != 0 {
-		return nil, f.failed("trust", fmt.Errorf("others can read it (mode %04o); run chmod 600, and log in again if somebody may have", mode))
+		return nil, f.failed("trust", fmt.Errorf("others can read it (mode %04o); run chmod 600, and log in again if someone may have", mode))
 	}
 	text, err := io.ReadAll(file)
 	if err != nil {

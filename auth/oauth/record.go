@@ -62,7 +62,7 @@ func (r *record) restore() error {
 	key, err := x509.ParsePKCS8PrivateKey(r.Key)
 	private, ok := key.(*ecdsa.PrivateKey)
 	if err != nil || !ok {
-		return &Error{Step: StepStore, Err: errors.New("the stored DPoP key is none; log out and in again")}
+		return &Error{Step: StepStore, Err: errors.New("the stored DPoP key is invalid; log out and in again")}
 	}
 	r.key, err = newDPoPKey(private)
 	return err

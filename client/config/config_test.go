@@ -89,7 +89,7 @@ func TestConfigFaults(t *testing.T) {
 		{`{"mcpServers":{"x":{"command":"${NONE}"}}}`, `mcp.json: server "x": command: the environment has no NONE; set it, or write ${NONE:-default}`},
 		{`{"servers":{"x":{"command":"${command:pick}"}}}`, `mcp.json: server "x": command: ${command:pick} is of a kind that is not known here`},
 		{`{"servers":{"x":{"command":"${input:key}"}}}`, `mcp.json: server "x": command: the file has no input "key"`},
-		{`{"inputs":[{"id":"key","type":"promptString"}],"servers":{"x":{"command":"${input:key}"}}}`, `mcp.json: server "x": command: input "key" has no default, and there is nobody to ask for it`},
+		{`{"inputs":[{"id":"key","type":"promptString"}],"servers":{"x":{"command":"${input:key}"}}}`, `mcp.json: server "x": command: input "key" has no default, and there is no user to ask for it`},
 		{`{"mcpServers":{"x":{"command":"a"},"x":{"command":"b"}}}`, `mcp.json: server "x": there is another server of that name in the file`},
 		{`{"mcpServers":{"x":{"command":"a","envFile":"none.env"}}}`, `mcp.json: server "x": envFile: none.env: no such file`},
 	} {

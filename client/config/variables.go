@@ -75,7 +75,7 @@ func (v *variables) expand(text string) (string, error) {
 }
 
 // errNoVariable is for what only looks like a variable; it stays as it is.
-var errNoVariable = errors.New("it is no variable")
+var errNoVariable = errors.New("it is not a variable")
 
 // value returns what stands for a variable. The error of one that is missing says
 // what to write in its place.
@@ -131,7 +131,7 @@ func (v *variables) input(id string) (string, error) {
 	case v.file.Inputs[i].Default != "":
 		answer.text = v.file.Inputs[i].Default
 	default:
-		answer.err = fmt.Errorf("input %q has no default, and there is nobody to ask for it", id)
+		answer.err = fmt.Errorf("input %q has no default, and there is no user to ask for it", id)
 	}
 	v.answers[id] = answer
 	return answer.text, answer.err

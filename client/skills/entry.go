@@ -135,7 +135,7 @@ func (e *entry) readFiles(root string, list json.RawMessage) error {
 	err := each(list, '[', func(_ string, text json.RawMessage) error {
 		i := len(e.files)
 		if i == wire.MaxSkillFiles {
-			return fmt.Errorf("the skill has more than %d files, which is the most that the extension has", wire.MaxSkillFiles)
+			return fmt.Errorf("the skill has more than %d files, the most that the extension allows", wire.MaxSkillFiles)
 		}
 		f, err := readFile(root, text)
 		switch {
@@ -146,7 +146,7 @@ func (e *entry) readFiles(root string, list json.RawMessage) error {
 		case f.Name == manifest && f.URI != e.uri:
 			return fmt.Errorf("resources[%d]: the SKILL.md has another uri than the skill", i)
 		case f.Size > wire.MaxSkillBytes-total:
-			return fmt.Errorf("the skill has more than %d MiB, which is the most that the extension has", wire.MaxSkillBytes>>20)
+			return fmt.Errorf("the skill has more than %d MiB, the most that the extension allows", wire.MaxSkillBytes>>20)
 		}
 		names[f.Name] = true
 		total += f.Size
@@ -184,13 +184,13 @@ func readFile(root string, text json.RawMessage) (f File, err error) {
 	for i, segment := range segments {
 		plain, err := url.PathUnescape(segment)
 		if err != nil || strings.ContainsAny(plain, `/\`) || strings.ContainsFunc(plain, unicode.IsControl) {
-			return f, fmt.Errorf("uri %s is no path", shown(uri))
+			return f, fmt.Errorf("uri %s is not a path", shown(uri))
 		}
 		segments[i] = plain
 	}
 	f = File{Name: strings.Join(segments, "/"), URI: uri, Digest: digest}
 	if !fs.ValidPath(f.Name) || f.Name == "." {
-		return f, fmt.Errorf("uri %s is no path", shown(uri))
+		return f, fmt.Errorf("uri %s is not a path", shown(uri))
 	}
 	if hex, ok := strings.CutPrefix(digest, "sha256:"); !ok || len(hex) != 64 || strings.Trim(hex, "0123456789abcdef") != "" {
 		return f, errors.New("digest must be sha256: and 64 digits 0-9 and a-f")

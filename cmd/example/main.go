@@ -87,11 +87,11 @@ func parseFlags(args []string, stdout io.Writer) (o options, err error) {
 	case flags.NArg() > 0:
 		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	case o.stdio && (o.auth || given["http"]):
-		err = errors.New("-stdio excludes -http and -auth: it serves whoever starts this program")
+		err = errors.New("-stdio excludes -http and -auth: it serves the user who starts this program")
 	case o.notes == "" || o.events == "" || o.files == "":
 		err = errors.New("-notes, -events and -files need a path")
 	case wrong != nil:
-		err = fmt.Errorf("-http %q is no address: %w; write host:port, such as 127.0.0.1:8080", o.http, wrong)
+		err = fmt.Errorf("-http %q is not an address: %w; write host:port, such as 127.0.0.1:8080", o.http, wrong)
 	}
 	return o, err
 }

@@ -317,7 +317,7 @@ func TestDeadServers(t *testing.T) {
 		{"a page", []string{"ping", web(200)}, exitConnect, "many servers have /mcp"},
 		{"no TLS", []string{"ping", strings.Replace(web(200), "http:", "https:", 1)}, exitConnect, "try http://"},
 		{"no socket", []string{"ping", "unix://" + filepath.Join(t.TempDir(), "none.sock")}, exitConnect, "there is no such socket"},
-		{"a banner", []string{"ping", "sh -c 'echo Ready.; sleep 60'", "--timeout", "300ms"}, exitConnect, `it sent what is no message, lastly "Ready."`},
+		{"a banner", []string{"ping", "sh -c 'echo Ready.; sleep 60'", "--timeout", "300ms"}, exitConnect, `it sent text that is not a message, lastly "Ready."`},
 		{"another revision", append([]string{"ping"}, quoted(stdioExample(t, t.TempDir())), "--revision", "2024-11-05"), exitOK, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

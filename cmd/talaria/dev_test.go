@@ -312,7 +312,7 @@ func TestDevUsage(t *testing.T) {
 		{"-- -x", exitUsage, "PACKAGE is missing"},
 		{". x", exitUsage, "arguments of the program stand behind --: talaria dev . -- ARGS"},
 		{". -stdio", exitUsage, "arguments of the program stand behind --"},
-		{"./tools", exitUsage, "./tools is no program: package tools"},
+		{"./tools", exitUsage, "./tools is not a program: package tools"},
 		{"./nope", exitUsage, "./nope: there is no such directory"},
 		{"--http 8080 .", exitUsage, "write host:port, such as 127.0.0.1:8080"},
 		{"--http 0.0.0.0:0 .", exitUsage, "others could reach it; take 127.0.0.1"},

@@ -40,7 +40,7 @@ func (i *inputs) ask(in config.Input) (string, error) {
 	case i.closed && in.Default == "":
 		return "", errors.New("it was not asked for at the start: start talaria again")
 	case !i.console.Interactive() && in.Default == "":
-		return "", errors.New("it has no default, and there is nobody to ask for it")
+		return "", errors.New("it has no default, and there is no user to ask for it")
 	case i.closed, !i.console.Interactive():
 		return in.Default, nil
 	}
@@ -85,7 +85,7 @@ func (i *inputs) answer(in config.Input) (string, error) {
 		}
 		i.console.Notef("choose one of: %s", strings.Join(in.Options, ", "))
 	}
-	return "", fmt.Errorf("%d times it was none of its options", mostTries)
+	return "", fmt.Errorf("%d times it was not one of its options", mostTries)
 }
 
 // line reads a line, which is not shown if it is a password.

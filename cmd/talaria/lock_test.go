@@ -42,7 +42,7 @@ func TestLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(exitTool, "it is left as it is")
-	check(exitUsage, "it is no lock", "--check")
+	check(exitUsage, "it is not a lock", "--check")
 	if text, err := os.ReadFile(file); err != nil || string(text) != "package main" {
 		t.Errorf("%s, %v", text, err)
 	}

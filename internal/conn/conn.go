@@ -381,7 +381,7 @@ func (c *Conn) enqueue(to *requestQueue, r *request) {
 		return
 	}
 	r.offReader = false
-	busy := protocol.Errorf(protocol.CodeBusy, "too much is waiting beside the calls under way: a connection may have %d MiB of messages waiting, and all together %d MiB", maxWaiting>>20, MaxWaiting>>20)
+	busy := protocol.Errorf(protocol.CodeBusy, "too many messages wait for the running calls: a connection may have %d MiB of messages waiting, and all together %d MiB", maxWaiting>>20, MaxWaiting>>20)
 	switch {
 	case r.later != nil:
 		r.refuse(c.revision(), busy)
@@ -661,7 +661,7 @@ const settleTime = time.Second
 
 // ErrStillRunning is the error of a connection whose call, or writing of a response,
 // continues after its time. Its goroutine is abandoned.
-var ErrStillRunning = errors.New("mcp: something under way ignored its end and was left behind")
+var ErrStillRunning = errors.New("mcp: a running call ignored its end and was abandoned")
 
 // drain ends the connection once its calls have ended, as a shutdown does. It is
 // called once at most.

@@ -121,7 +121,7 @@ func (s *serverStream) subscribe(r *request) {
 	if s.subscriptions.Add(1) > int64(limit) {
 		s.subscriptions.Add(-1)
 		r.drop(protocol.Errorf(protocol.CodeBusy,
-			"the connection has %d subscriptions open, which is the limit", limit))
+			"the connection has %d subscriptions open, the limit", limit))
 		return
 	}
 	r.offReader = true

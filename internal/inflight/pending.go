@@ -155,7 +155,7 @@ func (p *Pending) Answer(m *protocol.Message) bool {
 			Message string        `json:"message"`
 		}
 		if err := jsonx.Unmarshal(m.Error, &fault); err != nil {
-			r.err = fmt.Errorf("the client answered with an error that is none: %w", err)
+			r.err = fmt.Errorf("the client answered with an invalid error: %w", err)
 		} else {
 			r.err = fmt.Errorf("the client answered with error %d: %s", int(fault.Code), fault.Message)
 		}

@@ -62,7 +62,7 @@ func (t *Requests) Enter(id protocol.ID, task *Task, limit int) *protocol.Error 
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if limit > 0 && len(t.requests) >= limit {
-		return protocol.Errorf(protocol.CodeBusy, "the session has %d requests under way, which is the limit", limit)
+		return protocol.Errorf(protocol.CodeBusy, "the session has %d requests in progress, the limit", limit)
 	}
 	if _, taken := t.requests[id.Canonical()]; taken {
 		return wire.Refused("duplicate_id", protocol.CodeInvalidRequest, "a request with id %s is under way", id)

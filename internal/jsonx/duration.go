@@ -71,7 +71,7 @@ func (f durationForm) inside() durationForm { return durationForm{iso: f.iso} }
 func (f durationForm) append(dst []byte, d time.Duration) ([]byte, error) {
 	switch {
 	case f.unit != 0 && d%f.unit != 0:
-		return dst, fmt.Errorf("duration %s is no whole number of the unit %s that its tag names; round it, or name a smaller unit", d, f.unit)
+		return dst, fmt.Errorf("duration %s is not a whole number of the unit %s that its tag names; round it, or name a smaller unit", d, f.unit)
 	case f.unit != 0:
 		return strconv.AppendInt(dst, int64(d/f.unit), 10), nil
 	case f.iso:

@@ -106,11 +106,11 @@ func TestUnmarshalOtherDurations(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`{"plain":"soon"}`:                "cannot decode /plain: \"soon\" is no duration",
+		`{"plain":"soon"}`:                "cannot decode /plain: \"soon\" is not a duration",
 		`{"plain":"P1Y"}`:                 "cannot decode /plain",
 		`{"next":{"pair":["1s","1 s"]}}`:  "cannot decode /next/pair/1",
 		`{"byKey":{"1x":"a"}}`:            "cannot decode /byKey/1x",
-		`{"unit":1.5}`:                    "cannot decode /unit: 1.5 is no whole number of the unit 1s",
+		`{"unit":1.5}`:                    "cannot decode /unit: 1.5 is not a whole number of the unit 1s",
 		`{"unit":9223372036854775807}`:    "cannot decode /unit",
 		`{"plain":1.5}`:                   "cannot unmarshal number 1.5",
 		`{"plain":true}`:                  "cannot unmarshal bool",
@@ -155,7 +155,7 @@ func TestDurationsWithoutForm(t *testing.T) {
 		v    any
 		want string
 	}{
-		{Inner{1500 * time.Millisecond}, "cannot encode /in: duration 1.5s is no whole number of the unit 1s"},
+		{Inner{1500 * time.Millisecond}, "cannot encode /in: duration 1.5s is not a whole number of the unit 1s"},
 		{Waits{ISO: -1}, "cannot encode /iso: duration -1ns: the ISO 8601 form has no sign"},
 		{Waits{ISOs: []*time.Duration{ptr(time.Millisecond)}}, "cannot encode /isos/0"},
 	} {

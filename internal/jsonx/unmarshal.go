@@ -278,7 +278,7 @@ func (n *numbering) value(r *reader) (err error) {
 		if r.unit > time.Nanosecond {
 			v, err := strconv.ParseInt(string(plain), 10, 64)
 			if limit := math.MaxInt64 / int64(r.unit); err != nil || v > limit || v < -limit {
-				return fmt.Errorf("%s is no whole number of the unit %s that fits a duration", text, r.unit)
+				return fmt.Errorf("%s is not a whole number of the unit %s that fits a duration", text, r.unit)
 			}
 			plain = strconv.AppendInt(nil, v*int64(r.unit), 10)
 		}
@@ -366,5 +366,5 @@ func parseDuration(s string) (time.Duration, error) {
 	} else if d, err := time.ParseDuration(s); err == nil {
 		return d, nil
 	}
-	return 0, fmt.Errorf("%.100q is no duration such as 1h30m or PT1H30M", s)
+	return 0, fmt.Errorf("%.100q is not a duration such as 1h30m or PT1H30M", s)
 }

@@ -41,7 +41,7 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// The limits that a zero Config stands for.
+// The defaults of Config.
 const (
 	DefaultExpiry    = 15 * time.Minute
 	DefaultMaxRounds = 10
@@ -78,15 +78,15 @@ func New(sealer *seal.Sealer, config Config) *Askers {
 	return &Askers{sealer, config}
 }
 
-// Asker implements upcall.Askers. Nothing is sent: questions travel in the
-// answer.
+// Asker implements upcall.Askers. It sends nothing: questions are in the
+// response.
 func (a *Askers) Asker(of upcall.Asking) upcall.Asker {
 	return &request{asker: a, of: of}
 }
 
-// state is what a request has learned, as it travels: as JSON, sealed. The
-// names of its members are short because it counts against Config.MaxState and
-// goes over the network in both directions in each round.
+// state has the answers and values of a request so far, as sealed JSON. The
+// names of its members are short, because it counts against Config.MaxState and
+// travels in both directions in each round.
 type state struct {
 	Expires int64                      `json:"e"` // Unix seconds
 	Round   int                        `json:"r"`
@@ -95,7 +95,7 @@ type state struct {
 	Kept    map[string]json.RawMessage `json:"k,omitempty"`
 }
 
-// answer is what the client has said to one question.
+// answer is the client's answer to one question.
 type answer struct {
 	To   wire.Digest     `json:"q"`
 	Text json.RawMessage `json:"v"`
@@ -242,7 +242,7 @@ func (r *request) Required() (protocol.Result, error) {
 		return nil, fmt.Errorf("mcp: the handler of %s returned ErrInputRequired but asked nothing", r.of.Method)
 	}
 	if r.state.Round++; r.state.Round > r.asker.config.MaxRounds {
-		return nil, fmt.Errorf("mcp: the request was asked in %d rounds, which is the limit; a question that is another one each time is asked each time: keep with Once what it is made of", r.asker.config.MaxRounds)
+		return nil, fmt.Errorf("mcp: the request was asked in %d rounds, the limit; a question that changes each time is asked each time: keep its parts with Once", r.asker.config.MaxRounds)
 	}
 	r.state.Asked = make(map[string]wire.Digest, len(r.asked))
 	for _, q := range r.asked {

@@ -273,7 +273,7 @@ func TestLimits(t *testing.T) {
 		_, _ = askName(f)
 		result, err := frame.Internal(call.Private{}).InputRequired(f)
 		if i == 2 {
-			if err == nil || !strings.Contains(err.Error(), "which is the limit") {
+			if err == nil || !strings.Contains(err.Error(), "the limit") {
 				t.Errorf("a third round: %v", err)
 			}
 			break

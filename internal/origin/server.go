@@ -158,7 +158,7 @@ func (s *Server) Resolve(reference string) (*url.URL, error) {
 		return nil, fmt.Errorf("the server names an address that is not valid: %w", err)
 	}
 	if !same(s.url, u) {
-		return nil, fmt.Errorf("the server %s names the address %s, which is another origin: nothing is sent there", s, Shown(u))
+		return nil, fmt.Errorf("the server %s names the address %s, a different origin: nothing is sent there", s, Shown(u))
 	}
 	u.User, u.Fragment, u.RawFragment = nil, "", ""
 	return u, nil
@@ -247,7 +247,7 @@ func (s *Server) make(ctx context.Context, r *Request) (*http.Request, error) {
 		}
 	}
 	if req.URL == nil || !same(u, req.URL) {
-		return nil, fmt.Errorf("the header function changed the address to %s, which is another origin", Shown(req.URL))
+		return nil, fmt.Errorf("the header function changed the address to %s, a different origin", Shown(req.URL))
 	}
 	return req, nil
 }
@@ -362,7 +362,7 @@ func (s *Server) follow(ctx context.Context, r *Request, req *http.Request, res 
 	case err != nil:
 		return nil, fmt.Errorf("it redirects to an address that is not valid: %w", err)
 	case !same(s.url, target):
-		return nil, fmt.Errorf("it redirects to %s, which is another origin: nothing is sent there; if you trust it, connect to that address", Shown(target))
+		return nil, fmt.Errorf("it redirects to %s, a different origin: nothing is sent there; if you trust it, connect to that address", Shown(target))
 	case res.StatusCode == http.StatusSeeOther && req.Method != http.MethodGet:
 		return nil, fmt.Errorf("it redirects to %s without the message; connect to the address of its MCP endpoint", Shown(target))
 	case len(via) > maxRedirects:

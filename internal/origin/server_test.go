@@ -89,7 +89,7 @@ func TestRedirect(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]string{
-		"/303": "without the message", "/other": "another origin", "/secure": "another origin", "/file": "another origin",
+		"/303": "without the message", "/other": "a different origin", "/secure": "a different origin", "/file": "a different origin",
 		"/bad": "an address that is not valid", "/loop": "more than 3 times",
 	} {
 		_, err := post(t, own.URL+path, opts)
@@ -164,7 +164,7 @@ func TestHeaderFunc(t *testing.T) {
 		r.URL.Host = "evil.org"
 		return nil
 	}
-	if _, err := post(t, own.URL, opts); err == nil || !strings.Contains(err.Error(), "another origin") {
+	if _, err := post(t, own.URL, opts); err == nil || !strings.Contains(err.Error(), "a different origin") {
 		t.Errorf("%v", err)
 	}
 }
@@ -278,8 +278,8 @@ func TestAPI(t *testing.T) {
 		}
 	}
 	for name, prepare := range map[string]func(*http.Request) error{
-		"another origin": func(r *http.Request) error { r.URL.Host = "example.com"; return nil },
-		"no":             func(*http.Request) error { return errors.New("no") },
+		"a different origin": func(r *http.Request) error { r.URL.Host = "example.com"; return nil },
+		"no":                 func(*http.Request) error { return errors.New("no") },
 	} {
 		if _, err := s.Do(t.Context(), &origin.Request{Method: "GET", Header: http.Header{}, Prepare: prepare}); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)

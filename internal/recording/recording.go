@@ -94,7 +94,7 @@ func Read(r io.Reader) iter.Seq2[Entry, error] {
 			}
 			e, err := parse(s.Bytes())
 			if err != nil {
-				err = fmt.Errorf("line %d is no entry of a recording: %w", n, err)
+				err = fmt.Errorf("line %d is not an entry of a recording: %w", n, err)
 			}
 			if !yield(e, err) {
 				return

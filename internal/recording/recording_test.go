@@ -57,8 +57,8 @@ func TestRead(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"nothing", "", ""},
 		{"a line that is still being written", good + `{"at":"2026-0`, `in  "x"`},
-		{"a line that is none does not hide the next", "nonsense\n\n" + good, `error: line 1 is no entry|in  "x"`},
-		{"an unknown kind", `{"dir":"up"}` + "\n" + good, `error: line 1 is no entry|in  "x"`},
+		{"a line that is none does not hide the next", "nonsense\n\n" + good, `error: line 1 is not an entry|in  "x"`},
+		{"an unknown kind", `{"dir":"up"}` + "\n" + good, `error: line 1 is not an entry|in  "x"`},
 		{"members of later days", `{"at":"2026-07-28T12:00:00Z","dir":"in","text":"x","new":1}` + "\n", `in  "x"`},
 	} {
 		got := all(t, c.text)

@@ -61,9 +61,9 @@ type FullError struct {
 // Error says which limit has been reached.
 func (e *FullError) Error() string {
 	if e.Own {
-		return fmt.Sprintf("this user has %d %s, which is the limit", e.Limit, e.What)
+		return fmt.Sprintf("this user has %d %s, the limit", e.Limit, e.What)
 	}
-	return fmt.Sprintf("the server has %d %s, which is the limit", e.Limit, e.What)
+	return fmt.Sprintf("the server has %d %s, the limit", e.Limit, e.What)
 }
 
 // Take takes n for a principal, "" for an anonymous client; full is not nil, and

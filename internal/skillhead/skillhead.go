@@ -134,7 +134,7 @@ func Of(fields map[string]any) (*Head, error) {
 		return nil, fmt.Errorf("description must be text of 1 to %d characters", maxDescription)
 	}
 	if strings.ContainsFunc(h.Description, unfit) {
-		return nil, errors.New("description must have no control characters, none that nobody sees, and none that change the direction of text")
+		return nil, errors.New("description must have no control characters, no invisible ones, and none that change the direction of text")
 	}
 	return h, nil
 }

@@ -99,7 +99,7 @@ func (c *sseConn) take(by *http.Request, p posted) *protocol.Error {
 	case <-by.Context().Done():
 	case <-c.closed:
 	}
-	return protocol.Errorf(protocol.CodeBusy, "%d messages of the session wait, which is the limit", maxPosted)
+	return protocol.Errorf(protocol.CodeBusy, "%d messages of the session wait, the limit", maxPosted)
 }
 
 // streamNotFound is the error for a stream of HTTP+SSE that has ended or never

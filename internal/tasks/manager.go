@@ -88,7 +88,7 @@ type Config struct {
 var (
 	ErrCancelled = errors.New("tasks: cancelled by the client")
 	ErrExpired   = errors.New("tasks: the task outlived its time")
-	ErrLost      = errors.New("tasks: the task is no longer this replica's")
+	ErrLost      = errors.New("tasks: this replica has lost the task")
 )
 
 // Manager runs tasks. It is safe for concurrent use. mu guards the fields below
@@ -204,7 +204,7 @@ func busy(full *share.FullError, state string) error {
 	if full.Own {
 		whose = " of this user"
 	}
-	return protocol.Errorf(protocol.CodeBusy, "%d tasks%s are %s, which is the limit", full.Limit, whose, state)
+	return protocol.Errorf(protocol.CodeBusy, "%d tasks%s are %s, the limit", full.Limit, whose, state)
 }
 
 // leave notes that a task no longer runs. It may be called more than once: a

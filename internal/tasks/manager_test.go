@@ -258,7 +258,7 @@ func TestLimits(t *testing.T) {
 		_, err := m.Create("", 0, 0, func(error) {})
 		return err
 	}
-	if err := create(); err == nil || !strings.Contains(err.Error(), "2 tasks are running, which is the limit") {
+	if err := create(); err == nil || !strings.Contains(err.Error(), "2 tasks are running, the limit") {
 		t.Errorf("err = %v", err)
 	}
 	_ = first.Finish(protocol.TaskCompleted, json.RawMessage("{}"), nil)
@@ -293,7 +293,7 @@ func TestLimitPerOwner(t *testing.T) {
 					}
 					_ = task.Finish(protocol.TaskCompleted, json.RawMessage("{}"), nil)
 				}
-				if _, err := m.Create(tt.owner, 0, 0, func(error) {}); err == nil || !strings.Contains(err.Error(), "kept, which is the limit") {
+				if _, err := m.Create(tt.owner, 0, 0, func(error) {}); err == nil || !strings.Contains(err.Error(), "kept, the limit") {
 					t.Errorf("%+v, %q: one more: %v", tt.config, tt.owner, err)
 				}
 				if tt.want < tt.config.Max {
@@ -349,7 +349,7 @@ func TestRunningPerOwner(t *testing.T) {
 			return err
 		}
 		var busy *protocol.Error
-		if err := one(tt.owner); !errors.As(err, &busy) || busy.Code != protocol.CodeBusy || !strings.Contains(err.Error(), "running, which is the limit") {
+		if err := one(tt.owner); !errors.As(err, &busy) || busy.Code != protocol.CodeBusy || !strings.Contains(err.Error(), "running, the limit") {
 			t.Errorf("%+v, %q: one more: %v", tt.config, tt.owner, err)
 		}
 		if err := one("bob"); (err == nil) != (tt.want < m.config.MaxRunning) {

@@ -134,15 +134,15 @@ func parse(name string, text []byte) (*Lock, error) {
 		Tools map[string]json.RawMessage `json:"tools"`
 	}
 	if err := jsonx.Unmarshal(text, &f); err != nil {
-		return nil, fmt.Errorf("%s: it is no lock: %w", name, err)
+		return nil, fmt.Errorf("%s: it is not a lock: %w", name, err)
 	}
 	switch {
 	case f.Lock > version:
 		return nil, fmt.Errorf("%s: version %d is newer than this talaria", name, f.Lock)
 	case f.Lock != version:
-		return nil, fmt.Errorf(`%s: it is no lock: the member "lock" must be %d`, name, version)
+		return nil, fmt.Errorf(`%s: it is not a lock: the member "lock" must be %d`, name, version)
 	case f.Tools == nil:
-		return nil, fmt.Errorf(`%s: it is no lock: the member "tools" is missing`, name)
+		return nil, fmt.Errorf(`%s: it is not a lock: the member "tools" is missing`, name)
 	}
 	l := &Lock{server: f.Server.Name, instructions: f.Instructions, tools: make(map[string]definition, len(f.Tools))}
 	for tool, text := range f.Tools {

@@ -272,9 +272,9 @@ func TestText(t *testing.T) {
 
 func TestParseErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "x: it is no lock: unexpected end of JSON input", "[]": "x: it is no lock: json: cannot unmarshal array",
-		"{}": `x: it is no lock: the member "lock" must be 1`, `{"lock":2,"tools":{}}`: "x: version 2 is newer than this talaria",
-		`{"lock":1}`:                            `x: it is no lock: the member "tools" is missing`,
+		"": "x: it is not a lock: unexpected end of JSON input", "[]": "x: it is not a lock: json: cannot unmarshal array",
+		"{}": `x: it is not a lock: the member "lock" must be 1`, `{"lock":2,"tools":{}}`: "x: version 2 is newer than this talaria",
+		`{"lock":1}`:                            `x: it is not a lock: the member "tools" is missing`,
 		`{"lock":1,"tools":{"a":[]}}`:           `x: tool "a": json: cannot unmarshal array`,
 		`{"lock":1,"tools":{"a":null}}`:         `x: tool "a" has another name in its definition`,
 		`{"lock":1,"tools":{"a":{"name":"b"}}}`: `x: tool "a" has another name in its definition`,

@@ -30,7 +30,7 @@ func (d Digest) MarshalText() ([]byte, error) {
 }
 
 // errDigest is the error of text that is no Digest.
-var errDigest = errors.New("it is no digest")
+var errDigest = errors.New("it is not a digest")
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (d *Digest) UnmarshalText(text []byte) error {

@@ -75,7 +75,7 @@ func AppendResult(dst []byte, r protocol.Result, to To) ([]byte, error) {
 	case *protocol.RawResult:
 		return append(dst, jsonx.Paired(*r)...), nil
 	}
-	return nil, fmt.Errorf("a result must be one of package protocol, such as JSONResult; %T is none", r)
+	return nil, fmt.Errorf("a result must be one of package protocol, such as JSONResult; %T is not", r)
 }
 
 // EmptyResult is the result of methods that return nothing, such as ping and

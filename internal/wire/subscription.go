@@ -60,7 +60,7 @@ func ScanFilter(raw []byte, maxURIs int, f *protocol.SubscriptionFilter) *protoc
 		more, err = s.ObjectNext()
 	}
 	if err == nil && !found {
-		return protocol.Errorf(protocol.CodeInvalidParams, "params.notifications is missing: it says what to be told of")
+		return protocol.Errorf(protocol.CodeInvalidParams, "params.notifications is missing: it has the changes to be notified of")
 	}
 	return asError(err)
 }
@@ -131,7 +131,7 @@ func scanNames(s *jsonx.Scanner, member string, limit int, names *[]string) *pro
 	more, err := s.ArrayStart()
 	for i := 0; more && err == nil; i++ {
 		if i == limit {
-			return protocol.Errorf(protocol.CodeInvalidParams, "%s has more than %d entries, which is the limit", where, limit)
+			return protocol.Errorf(protocol.CodeInvalidParams, "%s has more than %d entries, the limit", where, limit)
 		}
 		if kind := s.Peek(); kind != jsonx.String {
 			return protocol.Errorf(protocol.CodeInvalidParams, "%s/%d must be a string, got %s", where, i, kind)
@@ -141,7 +141,7 @@ func scanNames(s *jsonx.Scanner, member string, limit int, names *[]string) *pro
 			break
 		}
 		if len(uri) == 0 {
-			return protocol.Errorf(protocol.CodeInvalidParams, "%s/%d is empty; name what to be told of", where, i)
+			return protocol.Errorf(protocol.CodeInvalidParams, "%s/%d is empty; name the changes to be notified of", where, i)
 		}
 		if len(uri) > MaxURI {
 			return protocol.Errorf(protocol.CodeInvalidParams, "%s/%d is longer than %d bytes", where, i, MaxURI)

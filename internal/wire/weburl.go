@@ -20,7 +20,7 @@ func CheckWebURL(address string) error {
 	case u.Scheme == "":
 		return errors.New("it is not absolute")
 	case u.Scheme != "https" && u.Scheme != "http":
-		return fmt.Errorf("it begins with %.20q; http: and https: alone are pages", u.Scheme+":")
+		return fmt.Errorf("it begins with %.20q; only http: and https: are pages", u.Scheme+":")
 	case u.Hostname() == "":
 		return errors.New("it has no host")
 	case u.User != nil:

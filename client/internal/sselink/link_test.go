@@ -110,7 +110,7 @@ func TestEndpoint(t *testing.T) {
 			s := &script{gets: []reply{{events: ": hi\n\nevent: endpoint\ndata: " + data + "\n\n"}}}
 			_, l, err := s.open(t, t.Context())
 			if want == "" {
-				if err == nil || !strings.Contains(err.Error(), "another origin") {
+				if err == nil || !strings.Contains(err.Error(), "a different origin") {
 					t.Errorf("%s: %v", data, err)
 				}
 				return

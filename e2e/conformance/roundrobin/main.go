@@ -29,7 +29,7 @@ func run(ctx context.Context, args []string) error {
 	for _, text := range flags.Args() {
 		to, err := url.Parse(text)
 		if err != nil || to.Scheme == "" || to.Host == "" {
-			return fmt.Errorf("%q is no address of a replica: write it as http://127.0.0.1:8081/mcp", text)
+			return fmt.Errorf("%q is not an address of a replica: write it as http://127.0.0.1:8081/mcp", text)
 		}
 		replicas = append(replicas, testcmd.Proxy(to))
 	}

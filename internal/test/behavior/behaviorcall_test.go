@@ -107,7 +107,7 @@ func tooManyAtATime(t *testing.T, tr harness.TransportUnderTest, rev protocol.Re
 	h.Send("1", "tools/call", `"name":"gate"`)
 	harness.Await(t, g.Running, "first call")
 	h.Send("2", "tools/call", `"name":"count"`)
-	h.Want(h.Next(), `"id":2,`, `"error":`, "1 requests under way, which is the limit")
+	h.Want(h.Next(), `"id":2,`, `"error":`, "1 requests in progress, the limit")
 	close(g.Open)
 	h.Want(h.Next(), `"id":1,`, "through")
 }

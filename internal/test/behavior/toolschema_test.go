@@ -78,7 +78,7 @@ func TestContentInsideAny(t *testing.T) {
 		s.MustAdd(mcp.Tool("t", func(context.Context, struct{}) (any, error) { return value, nil }, mcp.Doc("d")))
 		mcptest.Each(t, func() *mcp.Server { return s }, func(t *testing.T, c *mcptest.Client) {
 			_, err := c.TryCall("t", nil)
-			if err == nil || !strings.Contains(err.Error(), `the result of tool "t" is no JSON: it is a `+want+" in an interface; declare a func that returns "+want) {
+			if err == nil || !strings.Contains(err.Error(), `the result of tool "t" is no JSON: it is a `+want+" in an interface; declare a function that returns "+want) {
 				t.Errorf("%s: %v", want, err)
 			}
 		})

@@ -414,11 +414,11 @@ func TestScopesFaults(t *testing.T) {
 	s := harness.Bare(mcp.Options{})
 	for want, c := range map[string]mcp.Component{
 		"there is no scope":  mcp.Tool("a", harness.Text, mcp.Scopes()),
-		`"a b" is no scope`:  mcp.Tool("b", harness.Text, mcp.Scopes("a b")),
-		`"\"" is no scope`:   mcp.Prompt("c", harness.Text, mcp.Scopes(`"`)),
-		`"" is no scope`:     mcp.Resource("d:d", harness.ReadText, mcp.Scopes("")),
+		`"a b" is not a scope`:  mcp.Tool("b", harness.Text, mcp.Scopes("a b")),
+		`"\"" is not a scope`:   mcp.Prompt("c", harness.Text, mcp.Scopes(`"`)),
+		`"" is not a scope`:     mcp.Resource("d:d", harness.ReadText, mcp.Scopes("")),
 		"use Cache in place": mcp.Resource("e:e", harness.ReadText, mcp.CachePublic(time.Minute), mcp.Scopes("x")),
-		`"é" is no scope`:    mcp.Tool("f", harness.Text, mcp.Scopes("é")),
+		`"é" is not a scope`:    mcp.Tool("f", harness.Text, mcp.Scopes("é")),
 	} {
 		if err := s.Add(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)

@@ -22,7 +22,7 @@ func TestConnectionsLimit(t *testing.T) {
 	first := harness.NewConnClient(t, harness.Dial(t, addr), protocol.LatestLegacy)
 	first.Say(harness.InitLine)
 	second := harness.NewConnClient(t, harness.Dial(t, addr), protocol.LatestLegacy)
-	if got, want := second.Hear(), "the server has 1 connections, which is the limit"; !strings.Contains(got, want) {
+	if got, want := second.Hear(), "the server has 1 connections, the limit"; !strings.Contains(got, want) {
 		t.Errorf("the second connection heard %s, want %q", got, want)
 	}
 	if _, err := second.Conn.Read(); !errors.Is(err, io.EOF) {

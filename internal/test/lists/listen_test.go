@@ -156,7 +156,7 @@ func TestListenFaults(t *testing.T) {
 			}{
 				{`{"toolsListChanged":"yes"}`, `{"code":-32602,"message":"params.notifications.toolsListChanged must be a boolean, got string"}`},
 				{`7`, `{"code":-32602,"message":"params.notifications must be an object, got number"}`},
-				{`{"resourceSubscriptions":["a","b","c"]}`, `{"code":-32602,"message":"params.notifications.resourceSubscriptions has more than 2 entries, which is the limit"}`},
+				{`{"resourceSubscriptions":["a","b","c"]}`, `{"code":-32602,"message":"params.notifications.resourceSubscriptions has more than 2 entries, the limit"}`},
 			} {
 				s := harness.ListenServer(t, mcp.Options{Limits: mcp.Limits{Resources: 2}})
 				w := open(t, s)
@@ -180,14 +180,14 @@ func TestListenLimits(t *testing.T) {
 		first.Say(harness.Listen("1", `{}`))
 		wantHeard(t, first, harness.Tagged("1", "subscriptions/acknowledged", `,"notifications":{}`))
 		second.Say(harness.Listen("2", `{}`))
-		wantHeard(t, second, `{"jsonrpc":"2.0","id":2,"error":{"code":429,"message":"the server has 1 subscriptions open, which is the limit"}}`)
+		wantHeard(t, second, `{"jsonrpc":"2.0","id":2,"error":{"code":429,"message":"the server has 1 subscriptions open, the limit"}}`)
 	})
 	t.Run("connection", func(t *testing.T) {
 		w := harness.PipeWire(t, harness.ListenServer(t, mcp.Options{Limits: mcp.Limits{PerConnection: 1}}))
 		w.Say(harness.Listen("1", `{}`))
 		wantHeard(t, w, harness.Tagged("1", "subscriptions/acknowledged", `,"notifications":{}`))
 		w.Say(harness.Listen("2", `{}`))
-		wantHeard(t, w, `{"jsonrpc":"2.0","id":2,"error":{"code":429,"message":"the connection has 1 subscriptions open, which is the limit"}}`)
+		wantHeard(t, w, `{"jsonrpc":"2.0","id":2,"error":{"code":429,"message":"the connection has 1 subscriptions open, the limit"}}`)
 	})
 }
 

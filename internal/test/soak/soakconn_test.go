@@ -210,7 +210,7 @@ func (l *soakHTTP) try(line string) (heard []string, busy bool, err error) {
 		l.session = id // of initialize, which is alone
 	}
 	switch {
-	case res.StatusCode == http.StatusServiceUnavailable && strings.Contains(string(body), "requests under way, which is the limit"):
+	case res.StatusCode == http.StatusServiceUnavailable && strings.Contains(string(body), "requests in progress, the limit"):
 		return nil, true, nil
 	case res.StatusCode == http.StatusAccepted:
 		return nil, false, nil

@@ -218,7 +218,7 @@ func (o *Object) read(text string) ([]assignment, error) {
 	}
 	name, value, ok := strings.Cut(text, "=")
 	if !ok || name == "" || name == ":" {
-		return nil, fmt.Errorf("%q is no argument; write name=value, name:=JSON or {…}", text)
+		return nil, fmt.Errorf("%q is not an argument; write name=value, name:=JSON or {…}", text)
 	}
 	name, isJSON := strings.CutSuffix(name, ":")
 	places, err := o.find(name)

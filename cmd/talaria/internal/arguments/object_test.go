@@ -181,7 +181,7 @@ func TestArguments(t *testing.T) {
 		{"total=a lot|peple=4|tip=60", []string{"total: must be a number", "peple: unknown argument; did you mean people?", "people: is required", "tip: must be at most 50"}},
 		{"total=a lot|people=0|in.a/b=x|l=y", []string{"total: must be a number", "in.a/b: must be an integer", "l: each item must be an integer", "in/a: is required", "people: must be at least 1"}},
 		{"total=1|people=0|tip=99", []string{"people: must be at least 1", "tip: must be at most 50"}},
-		{"total=x|people", []string{"total: must be a number", `"people" is no argument`}},
+		{"total=x|people", []string{"total: must be a number", `"people" is not an argument`}},
 		{"total=x|total=y|people=1", []string{"total: must be a number", "total: must be a number", "total is given twice"}},
 	} {
 		_, err := o.Arguments(strings.Split(test.args, "|"))

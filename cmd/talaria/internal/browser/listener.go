@@ -94,7 +94,7 @@ func Origin(text string) (origin, host string, err error) {
 	u, err := url.Parse(strings.ToLower(text))
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || strings.TrimSuffix(u.Path, "/") != "" ||
 		u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Contains(u.Host, "*") {
-		return "", "", fmt.Errorf("%q is no origin; write it as in the address bar, without a path: https://name-8080.example.dev", text)
+		return "", "", fmt.Errorf("%q is not an origin; write it as in the address bar, without a path: https://name-8080.example.dev", text)
 	}
 	host = strings.TrimSuffix(u.Host, map[string]string{"https": ":443", "http": ":80"}[u.Scheme])
 	return u.Scheme + "://" + host, host, nil

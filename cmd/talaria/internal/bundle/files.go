@@ -70,11 +70,11 @@ func regular(root *os.Root, name string) error {
 	case err != nil:
 		return err
 	case info.IsDir():
-		return fmt.Errorf("%s is a folder; name each of its files that everybody may have", name)
+		return fmt.Errorf("%s is a folder; name each of its files that anyone may have", name)
 	case info.Mode()&fs.ModeSymlink != 0:
 		return fmt.Errorf("%s is a link; name the file that it leads to, or copy it", name)
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is no regular file", name)
+		return fmt.Errorf("%s is not a regular file", name)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ var platforms = map[string]string{"darwin": "darwin", "linux": "linux", "windows
 func ParseTarget(text string) (Target, error) {
 	system, arch, ok := strings.Cut(text, "/")
 	if !ok || arch == "" || strings.Trim(arch, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
-		return Target{}, fmt.Errorf("%q is no target; write GOOS/GOARCH, such as linux/amd64", text)
+		return Target{}, fmt.Errorf("%q is not a target; write GOOS/GOARCH, such as linux/amd64", text)
 	}
 	if platforms[system] == "" {
 		return Target{}, fmt.Errorf("there are no bundles for %q; they are for darwin, linux and windows", system)

@@ -187,7 +187,7 @@ func (t *Tool) judge(named []*listed, s *Sources) error {
 	case named[0].Error != nil && named[0].Name == "":
 		why = fmt.Errorf("%s: %s", t.Package, named[0].Error.Err)
 	case named[0].Error == nil && named[0].Name != "main":
-		why = fmt.Errorf("%s is no program: package %s", t.Package, named[0].Name)
+		why = fmt.Errorf("%s is not a program: package %s", t.Package, named[0].Name)
 	}
 	if why != nil {
 		*s = Sources{}

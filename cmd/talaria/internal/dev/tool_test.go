@@ -101,7 +101,7 @@ func TestWrong(t *testing.T) {
 		want    string
 		watched bool
 	}{
-		{pkg: "./tools", want: "./tools is no program: package tools"},
+		{pkg: "./tools", want: "./tools is not a program: package tools"},
 		{pkg: "./nope", want: "./nope: there is no such directory"},
 		{pkg: "./empty", want: "./empty: no Go files in "},
 		{pkg: "./...", want: "./... names "},
@@ -109,7 +109,7 @@ func TestWrong(t *testing.T) {
 		{pkg: ".", main: "package main\n\nfunc main() { x }\n", want: "undefined: x", watched: true},
 		{pkg: ".", main: "package main\n\nimport \"fm\n", want: "string literal not terminated", watched: true},
 		{pkg: ".", main: "package main\n\nimport _ \"example.com/m/no\"\n", want: "no required module provides package", watched: true},
-		{pkg: ".", main: "package other\n", want: ". is no program: package other"},
+		{pkg: ".", main: "package other\n", want: ". is not a program: package other"},
 		{pkg: ".", main: "package main\n\nfunc main() {}\n", watched: true},
 		{pkg: "main.go", watched: true},
 		{pkg: elsewhere, watched: true},

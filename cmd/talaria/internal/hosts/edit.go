@@ -40,7 +40,7 @@ func (h Host) Put(old []byte, s Server) ([]byte, error) {
 		}
 		entry, ok := section.Members[i].Value.Value.(*hujson.Object)
 		if !ok {
-			return fmt.Errorf("the entry %q is no object", s.Name)
+			return fmt.Errorf("the entry %q is not an object", s.Name)
 		}
 		members := h.entry(s)
 		entry.Members = slices.DeleteFunc(entry.Members, func(m hujson.ObjectMember) bool {
@@ -106,7 +106,7 @@ func (h Host) edit(old []byte, fn func(section *hujson.Object, style style) erro
 	}
 	section, ok := object.Members[i].Value.Value.(*hujson.Object)
 	if !ok {
-		return nil, fmt.Errorf("%s in it is no object; repair it first, nothing was changed", h.Section)
+		return nil, fmt.Errorf("%s in it is not an object; repair it first, nothing was changed", h.Section)
 	}
 	if err := fn(section, style); err != nil {
 		return nil, err

@@ -147,7 +147,7 @@ var ErrName = errors.New("a name has 1 to 64 letters, digits, '_', '-' and '.'")
 // CheckName reports whether a server may be called so, in every host.
 func CheckName(name string) error {
 	if name == "" || len(name) > 64 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") != "" {
-		return fmt.Errorf("%q is no name for a server: %w", name, ErrName)
+		return fmt.Errorf("%q is not a name for a server: %w", name, ErrName)
 	}
 	return nil
 }

@@ -136,8 +136,8 @@ func TestPutFaults(t *testing.T) {
 	for _, test := range []struct{ old, want string }{
 		{`{"mcpServers": `, "not valid JSON"},
 		{`[]`, "no JSON object"},
-		{`{"mcpServers": []}`, "mcpServers in it is no object"},
-		{`{"mcpServers": {"echo": 5}}`, `the entry "echo" is no object`},
+		{`{"mcpServers": []}`, "mcpServers in it is not an object"},
+		{`{"mcpServers": {"echo": 5}}`, `the entry "echo" is not an object`},
 	} {
 		if got, err := h.Put([]byte(test.old), echo); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %s, %v, want %q", test.old, got, err, test.want)

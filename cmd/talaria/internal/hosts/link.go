@@ -46,7 +46,7 @@ func LinkTo(h Host, s Server) (Link, error) {
 	}
 	for _, name := range slices.Concat(slices.Collect(maps.Keys(s.Env)), slices.Collect(maps.Keys(s.Headers))) {
 		if name == "" || strings.Trim(name, nameCharacters) != "" {
-			return Link{}, fmt.Errorf("%q is no name of a variable or header; it may have letters, digits, '_' and '-'", name)
+			return Link{}, fmt.Errorf("%q is not a name of a variable or header; it has letters, digits, '_' and '-'", name)
 		}
 	}
 	switch h.ID {

@@ -93,7 +93,7 @@ func TestLinkFaults(t *testing.T) {
 		server Server
 		want   string
 	}{
-		{"cursor", Server{Name: "a b", Command: "x"}, "is no name for a server"},
+		{"cursor", Server{Name: "a b", Command: "x"}, "is not a name for a server"},
 		{"cursor", Server{Name: "a", URL: "https://u:p@example.com/"}, "the URL has a user or a password"},
 		{"cursor", Server{Name: "a", URL: "https://example.com/?k=1"}, "the URL has a query"},
 		{"cursor", Server{Name: "a", URL: "https://example.com/?"}, "the URL has a query"},
@@ -102,7 +102,7 @@ func TestLinkFaults(t *testing.T) {
 		{"vscode", Server{Name: "a", URL: "https:///x"}, "only http and https URLs"},
 		{"vscode", Server{Name: "a", URL: "https://exa mple/sk-live"}, "it is no URL"},
 		{"vscode", Server{Name: "a", Command: "x", Dir: "/tmp"}, "a directory of this machine"},
-		{"vscode", Server{Name: "a", Command: "x", Env: map[string]string{"A}": ""}}, "is no name of a variable"},
+		{"vscode", Server{Name: "a", Command: "x", Env: map[string]string{"A}": ""}}, "is not a name of a variable"},
 		{"vscode", Server{Name: "a", Command: "x", Args: []string{"\xff"}}, "not valid UTF-8"},
 		{"gemini", Server{Name: "a", Command: "x"}, "it has no links that install servers; there are links for cursor and vscode"},
 	} {

@@ -11,7 +11,7 @@ import (
 )
 
 // ErrShared is the error of a value that others would get to know.
-var ErrShared = errors.New("everybody who has the project can read it; write ${NAME}, or \"Bearer ${NAME}\", and set NAME where the program is started")
+var ErrShared = errors.New("everyone who has the project can read it; write ${NAME}, or \"Bearer ${NAME}\", and set NAME where the program is started")
 
 // reference is a value that only says which environment variable has it.
 var reference = regexp.MustCompile(`^(?:Bearer )?\$\{([A-Za-z_][A-Za-z0-9_]*)\}$`)

@@ -31,7 +31,7 @@ const sampleTemplate = `{
 func sampleRead(content string) (*client.SampleResult, error) {
 	r := &client.SampleResult{}
 	if err := jsonx.Unmarshal([]byte(content), r); err != nil {
-		return nil, fmt.Errorf("this is no answer to sampling/createMessage: %w", err)
+		return nil, fmt.Errorf("this is not an answer to sampling/createMessage: %w", err)
 	}
 	return r, nil
 }
@@ -59,7 +59,7 @@ func webAddress(text string) (string, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "":
-		return "", fmt.Errorf("%s is no address of the web", visible.Line(text, visible.Sentence))
+		return "", fmt.Errorf("%s is not an address of the web", visible.Line(text, visible.Sentence))
 	case u.User != nil:
 		return "", fmt.Errorf("%s has a name or a password in it, which can hide where it leads", visible.Line(u.Redacted(), visible.Sentence))
 	}

@@ -99,7 +99,7 @@ func Browse(ctx context.Context, address string) error {
 	}
 	list, err := shellwords.Split(line)
 	if err != nil || len(list) == 0 {
-		return fmt.Errorf("BROWSER is no command: %w", err)
+		return fmt.Errorf("BROWSER is not a command: %w", err)
 	}
 	args, placed := shellwords.Texts(list), false
 	for i := range args {

@@ -334,7 +334,7 @@ func withoutToken(raw []byte) (map[string]json.RawMessage, error) {
 func result(raw json.RawMessage, rev protocol.Revision, method string, pages cursors) (protocol.Result, error) {
 	members := map[string]json.RawMessage{}
 	if err := jsonx.Unmarshal(raw, &members); err != nil {
-		return nil, broken(fmt.Errorf("the server's result is no object: %w", err))
+		return nil, broken(fmt.Errorf("the server's result is not an object: %w", err))
 	}
 	var meta map[string]any
 	_ = jsonx.Unmarshal(members["_meta"], &meta)                                                                      // absent, or of no use

@@ -147,7 +147,7 @@ func (t *Terminal) Run(ctx context.Context, op Operation) error {
 			case interrupt.Err() != nil && ctx.Err() == nil:
 				return ErrInterrupted
 			case errors.Is(context.Cause(limited), ErrIdle) && client.LastInvalidMessage(err) != "":
-				return fmt.Errorf("no answer for %v: %w; it sent what is no message, lastly %q", t.Limit(), client.ErrTimeout, client.LastInvalidMessage(err))
+				return fmt.Errorf("no answer for %v: %w; it sent text that is not a message, lastly %q", t.Limit(), client.ErrTimeout, client.LastInvalidMessage(err))
 			case errors.Is(context.Cause(limited), ErrIdle):
 				silent, _ := errors.AsType[*client.SilentError](err)
 				return &noAnswer{t.Limit(), silent}
