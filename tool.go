@@ -75,7 +75,7 @@ type toolSettings struct {
 	ui             wire.ToolUI // what package app says
 	inputSchema    json.RawMessage
 	outputSchema   json.RawMessage
-	foreign        bool // its schema is another program's
+	foreign        bool // another program wrote its schema
 }
 
 // tools is a ToolOption that nothing but tools takes.

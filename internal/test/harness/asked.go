@@ -31,7 +31,7 @@ func NewAsked(t *testing.T, s *mcp.Server, rev protocol.Revision, options ...mcp
 				InputRequests map[string]struct{ Method string }
 			}
 		}
-		_ = json.Unmarshal(message, &m) // most results are others
+		_ = json.Unmarshal(message, &m) // most results are of another kind
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		switch asks := m.Method != "" && m.ID != nil; {

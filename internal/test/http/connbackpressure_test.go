@@ -193,7 +193,7 @@ func TestWaitingLimit(t *testing.T) {
 			for i := range sent {
 				w.Say(w.Call(fmt.Sprint("n", i), "touch"))
 			}
-			if got := w.Hear(); !strings.Contains(got, "too much is waiting") {
+			if got := w.Hear(); !strings.Contains(got, "too many messages wait") {
 				t.Fatalf("heard %.300s", got)
 			}
 			w.Cancel("first")
@@ -201,7 +201,7 @@ func TestWaitingLimit(t *testing.T) {
 			for ran+refused < sent {
 				if got := w.Hear(); strings.Contains(got, "touched") {
 					ran++
-				} else if refused++; !strings.Contains(got, "too much is waiting") {
+				} else if refused++; !strings.Contains(got, "too many messages wait") {
 					t.Fatalf("heard %.300s", got)
 				}
 			}
@@ -227,7 +227,7 @@ func TestWaitingBytes(t *testing.T) {
 	refused := 0
 	w.Say(`{"jsonrpc":"2.0","id":"ping","method":"ping"}`)
 	for got := w.Hear(); !strings.Contains(got, `"id":"ping"`); got = w.Hear() {
-		if refused++; !strings.Contains(got, "too much is waiting") {
+		if refused++; !strings.Contains(got, "too many messages wait") {
 			t.Errorf("heard %.300s", got)
 		}
 	}
