@@ -413,12 +413,12 @@ func TestScopesOfMountsAndMethods(t *testing.T) {
 func TestScopesFaults(t *testing.T) {
 	s := harness.Bare(mcp.Options{})
 	for want, c := range map[string]mcp.Component{
-		"there is no scope":  mcp.Tool("a", harness.Text, mcp.Scopes()),
-		`"a b" is not a scope`:  mcp.Tool("b", harness.Text, mcp.Scopes("a b")),
-		`"\"" is not a scope`:   mcp.Prompt("c", harness.Text, mcp.Scopes(`"`)),
-		`"" is not a scope`:     mcp.Resource("d:d", harness.ReadText, mcp.Scopes("")),
-		"use Cache in place": mcp.Resource("e:e", harness.ReadText, mcp.CachePublic(time.Minute), mcp.Scopes("x")),
-		`"é" is not a scope`:    mcp.Tool("f", harness.Text, mcp.Scopes("é")),
+		"there is no scope":    mcp.Tool("a", harness.Text, mcp.Scopes()),
+		`"a b" is not a scope`: mcp.Tool("b", harness.Text, mcp.Scopes("a b")),
+		`"\"" is not a scope`:  mcp.Prompt("c", harness.Text, mcp.Scopes(`"`)),
+		`"" is not a scope`:    mcp.Resource("d:d", harness.ReadText, mcp.Scopes("")),
+		"use Cache in place":   mcp.Resource("e:e", harness.ReadText, mcp.CachePublic(time.Minute), mcp.Scopes("x")),
+		`"é" is not a scope`:   mcp.Tool("f", harness.Text, mcp.Scopes("é")),
 	} {
 		if err := s.Add(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
