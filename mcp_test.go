@@ -1,6 +1,8 @@
 package mcp
 
 import (
+	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -16,6 +18,15 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
 )
+
+// ServeStdioOver is ServeStdio over other streams.
+func (s *Server) ServeStdioOver(ctx context.Context, in io.Reader, out io.Writer) error {
+	return s.serveStdio(ctx, in, out)
+}
+
+// LogForPeople is the default log of a server whose standard error is a
+// terminal.
+func LogForPeople(out io.Writer) io.Writer { return forPeople(out) }
 
 // Zero numbers stand for the defaults, and negative ones for no limit: each
 // knob that a transport or a store does not complete itself is completed.

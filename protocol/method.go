@@ -25,7 +25,7 @@ const (
 	MethodTasksUpdate = "tasks/update"
 	MethodTasksCancel = "tasks/cancel"
 
-	// Requests of clients about tasks that 2025-11-25 alone has, as an experiment. Servers
+	// Requests of clients about tasks that only 2025-11-25 has, as an experiment. Servers
 	// and clients of this module do not use them.
 	MethodTasksList   = "tasks/list"
 	MethodTasksResult = "tasks/result"
