@@ -117,6 +117,7 @@ func refusalWays() []refusalWay {
 			fmt.Fprintf(c, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
 		}, "incomplete", ""},
 		{"admission.admit", "no JSON", mcp.Options{}, func(x *harness.Refusing) { x.Post(`{"jsonrpc"`) }, "parse_error", ""},
+		{"admission.admit", "gzip without Content-Encoding", mcp.Options{}, func(x *harness.Refusing) { x.Post("\x1f\x8b\b") }, "parse_error", ""},
 		{"", "no message", mcp.Options{}, func(x *harness.Refusing) { x.Post(`{"jsonrpc":"1.0","id":1,"method":"ping"}`) }, "invalid_request", ""},
 		{"admission.admit", "params", mcp.Options{}, func(x *harness.Refusing) {
 			x.Post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}`)

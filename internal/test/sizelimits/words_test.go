@@ -59,7 +59,7 @@ func TestWords(t *testing.T) {
 		switch base := d.Name(); {
 		case err != nil:
 			return err
-		case d.IsDir() && (base == "testdata" || base == "node_modules" || strings.HasPrefix(base, ".") && base != ".." && base != "."):
+		case d.IsDir() && (base == "testdata" || base == "node_modules" || base == "test" || strings.HasPrefix(base, ".") && base != ".." && base != "."): // internal/test has only tests
 			return fs.SkipDir
 		case strings.HasSuffix(base, "_test.go"):
 			return nil
