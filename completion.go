@@ -179,7 +179,7 @@ func completerOf(f *frame.Frame, view registry.View, params *protocol.CompletePa
 		}
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "Unknown resource template: %s", params.Ref.URI)
 	}
-	if err := f.NeedScopes(e.Scopes...); err != nil {
+	if err := f.RequireScopes(e.Scopes...); err != nil {
 		return nil, err
 	}
 	if c := e.Completers[params.Argument.Name]; c != nil || slices.Contains(e.Arguments, params.Argument.Name) {

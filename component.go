@@ -375,7 +375,7 @@ func Timeout(limit time.Duration) Option {
 //
 // The middleware of package auth, or WithIdentity, sets the scopes of a client.
 // Without either a client has no scope, also on stdio. Given twice, the option adds.
-// For needs that depend on arguments see Frame.NeedScopes.
+// For needs that depend on arguments see Frame.RequireScopes.
 func Scopes(scopes ...string) Option {
 	scopes = slices.Clone(scopes)
 	return common(func(set *settings) {
@@ -410,7 +410,7 @@ func withScopes(scopes []string, h frame.Handler) frame.Handler {
 		return h
 	}
 	return func(f *frame.Frame) (protocol.Result, error) {
-		if err := f.NeedScopes(scopes...); err != nil {
+		if err := f.RequireScopes(scopes...); err != nil {
 			return nil, err
 		}
 		return h(f)

@@ -184,7 +184,7 @@ func getSkill(cache protocol.Cache) func(f *frame.Frame, view registry.View) (pr
 		if !ok {
 			return nil, noURI("there is no skill whose SKILL.md is at %q", uri)
 		}
-		if err := f.NeedScopes(e.Scopes...); err != nil {
+		if err := f.RequireScopes(e.Scopes...); err != nil {
 			return nil, err
 		}
 		if !f.Revision().Has(protocol.FeatureCacheHints) {
@@ -219,7 +219,7 @@ func readDirectory(f *frame.Frame, view registry.View) (protocol.Result, error) 
 	if !ok {
 		return nil, noURI("there is no directory at %q", params.Name)
 	}
-	if err := f.NeedScopes(e.Scopes...); err != nil {
+	if err := f.RequireScopes(e.Scopes...); err != nil {
 		return nil, err
 	}
 	children, ok := e.Directory(params.Name)

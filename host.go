@@ -281,8 +281,8 @@ func (h *host) newConnections() *conn.Manager {
 		Host: h, Running: &h.running, Sessions: h.sessions, Askers: h.rounds, Revisions: o.Revisions, Logger: h.logger,
 		Guard: guard.New(o.AllowedHosts, o.AllowedOrigins), Post: h.post,
 		Max: o.Limits.Connections, MaxPerPrincipal: o.Limits.ConnectionsPerPrincipal,
-		Concurrent: o.Limits.Concurrent, Subscriptions: o.Limits.PerConnection, Batch: o.Limits.Batch,
-		Questions: o.Limits.Questions, QuestionTimeout: o.Timeouts.Question, Grace: o.Timeouts.Grace, StreamAge: o.Timeouts.Stream, Polling: o.HTTP.Polling,
+		Concurrent: o.Limits.Concurrent, Subscriptions: o.Limits.SubscriptionsPerConnection, Batch: o.Limits.Batch,
+		Questions: o.Limits.Questions, QuestionTimeout: o.Timeouts.Question, Grace: o.Timeouts.Grace, StreamAge: o.Timeouts.StreamAge, Polling: o.HTTP.Polling,
 	})
 }
 
@@ -347,7 +347,7 @@ func (h *host) storeFailed(which, why string) func(error) {
 	log := logStore(&h.logger, which)
 	return func(err error) {
 		log(err)
-		h.failures.Add(Event{Kind: "store.failed", Why: why, Err: err}, h.tell)
+		h.failures.Add(Event{Kind: "store.failed", Reason: why, Err: err}, h.tell)
 	}
 }
 
@@ -401,7 +401,7 @@ func whyEnded(reason error) string {
 // request is over, with a Frame that has the session and no peer: nothing
 // reaches the client any more. A panic costs nothing but itself.
 func (h *host) sessionEnded(x *session.Session, reason error) {
-	h.Dispatcher().Tell(Event{Kind: "session.ended", Why: whyEnded(reason), ID: x.ID(), Err: reason})
+	h.Dispatcher().Tell(Event{Kind: "session.ended", Reason: whyEnded(reason), ID: x.ID(), Err: reason})
 	if h.opts.OnSessionEnd == nil {
 		return
 	}

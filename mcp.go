@@ -63,10 +63,10 @@ import (
 //
 //	context    Deadline, Done, Err, Value, WithContext
 //	request    Request, Query, Header, HTTPRequest, RemoteAddr, Transport, Revision, Outer, Labels, String
-//	client     ClientInfo, ClientCapabilities, Identity, Principal, HasScope, NeedScopes
+//	client     ClientInfo, ClientCapabilities, Identity, Principal, HasScope, RequireScopes
 //	messages   Progress, Log, LogEnabled, Notify, ElicitationID
-//	session    SessionID, Initialized, EndSession, Get, Assign, AssignNew
-//	long call  CloseStream, Detach, Detached, Run
+//	session    SessionID, Initialized, EndSession, Get, Set, GetOrSet
+//	long call  CloseStream, Detach, Detached, TaskRun
 type Frame = frame.Frame
 
 // FromContext returns the Frame that ctx is or comes from, for handlers that

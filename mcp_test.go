@@ -33,8 +33,8 @@ func LogForPeople(out io.Writer) io.Writer { return forPeople(out) }
 func TestOptionsComplete(t *testing.T) {
 	// Those whose zero and negative values mean something below, as they are.
 	passed := map[string]bool{
-		"ConnectionsPerPrincipal": true, "SubscriptionsPerPrincipal": true, "SessionsPerPrincipal": true, "History": true, "TasksPerOwner": true, "TasksRunningPerOwner": true,
-		"Call": true, "Read": true, "Write": true, "KeepAlive": true, "Session": true, "Stream": true,
+		"ConnectionsPerPrincipal": true, "SubscriptionsPerPrincipal": true, "SessionsPerPrincipal": true, "History": true, "TasksPerPrincipal": true, "TasksRunningPerPrincipal": true,
+		"Call": true, "Read": true, "Write": true, "KeepAlive": true, "Session": true, "StreamAge": true,
 	}
 	var zero, none Options
 	for _, group := range []reflect.Value{reflect.ValueOf(&none.Limits).Elem(), reflect.ValueOf(&none.Timeouts).Elem()} {

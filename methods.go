@@ -334,7 +334,7 @@ func (s *Server) gate(next Handler) Handler {
 			}
 		}
 		if len(s.middleware) > 0 && s.had(hasScopes) {
-			if err := f.NeedScopes(scopesFor(f, s.view(f))...); err != nil {
+			if err := f.RequireScopes(scopesFor(f, s.view(f))...); err != nil {
 				return nil, err
 			}
 		}

@@ -176,31 +176,31 @@ type Limits struct {
 	// SubscriptionsPerPrincipal limits the subscriptions of one principal; a tenth
 	// of Subscriptions, at least one, and a tenth of the memory for their names.
 	// Anonymous clients have the share that ConnectionsPerPrincipal describes.
-	SubscriptionsPerPrincipal int
-	PerConnection             int // subscriptions of one stdio connection or the like; 100
-	// Resources limits the resources of one subscription, or of one legacy session;
+	SubscriptionsPerPrincipal  int
+	SubscriptionsPerConnection int // subscriptions of one stdio connection or the like; 100
+	// ResourcesPerSubscription limits the resources of one subscription, or of one legacy session;
 	// 1,000, with at most 256 KiB of URIs.
-	Resources int
+	ResourcesPerSubscription int
 
 	Tasks        int // tasks that are kept at a time, also those that have ended; 10,000
 	TasksRunning int // tasks that run at a time; 64
-	// TasksPerOwner is how many are kept of one principal; a tenth of Tasks, at
+	// TasksPerPrincipal is how many are kept of one principal; a tenth of Tasks, at
 	// least one. Anonymous clients, who are one owner, have none but Tasks.
-	TasksPerOwner int
-	// TasksRunningPerOwner is how many run of one principal; a quarter of
+	TasksPerPrincipal int
+	// TasksRunningPerPrincipal is how many run of one principal; a quarter of
 	// TasksRunning, at least one. Anonymous clients, who are one owner, have none
 	// until the first client with a name has come.
-	TasksRunningPerOwner int
+	TasksRunningPerPrincipal int
 	// TaskMemory is how many bytes tasks keep of results, errors and questions, and,
 	// with TaskOptions.Replay, of calls, answers and what Once kept; 256 MiB. What exceeds
 	// it is not kept: a task with such a result fails and says so, and no task begins while
 	// three quarters are used, or by a principal who uses a tenth.
 	TaskMemory int
 
-	Rounds    int // how often one request may ask its client, in modern revisions; 10
-	State     int // bytes of what such a client carries from round to round; 32 KiB
-	Questions int // unanswered questions of a connection or legacy session; 1,000
-	File      int // bytes that File and Directory read of one file; 16 MiB
+	Rounds       int // how often one request may ask its client, in modern revisions; 10
+	RequestState int // bytes of what such a client carries from round to round; 32 KiB
+	Questions    int // unanswered questions of a connection or legacy session; 1,000
+	File         int // bytes that File and Directory read of one file; 16 MiB
 }
 
 // Timeouts are the durations of a Server. Of each 0 means the default, and
@@ -225,11 +225,11 @@ type Timeouts struct {
 	Task     time.Duration // how long a task is kept, if TaskOptions do not say; 1 h
 	Question time.Duration // how long a client may take to answer one; 15 min
 
-	// Stream is the age, plus or minus 10 %, at which event streams and
+	// StreamAge is the age, plus or minus 10 %, at which event streams and
 	// connections end, except those of standard input and output and of ServeConn.
 	// Clients that reconnect then find replicas that started later. The calls of a
 	// connection finish first. The default is never.
-	Stream time.Duration
+	StreamAge time.Duration
 }
 
 // HTTPOptions are what belongs to the endpoint that Server.Handler returns.
@@ -246,11 +246,11 @@ type HTTPOptions struct {
 	// Frame.CloseStream. It costs each request of a session of revision
 	// 2025-11-25 a goroutine of its own.
 	Polling bool
-	// NoTakeover leaves the connections of subscriptions to net/http. They are
+	// NoHijack leaves the connections of subscriptions to net/http. They are
 	// taken over from it, where HTTP/1.1 and the middleware in front allow that,
 	// because it keeps much memory for each; but its Server.Close does not reach
 	// them then, nor do writers that only count or log: Server.Shutdown does.
-	NoTakeover bool
+	NoHijack bool
 }
 
 // Discovery is what a server says of itself to one client.
@@ -298,13 +298,13 @@ func (o *Options) complete() {
 		{&o.Limits.Event, defaultEvent},
 		{&o.Limits.SessionMemory, defaultSessionMemory},
 		{&o.Limits.Subscriptions, defaultMaxSubscriptions},
-		{&o.Limits.PerConnection, defaultSubscriptionsPerConn},
-		{&o.Limits.Resources, defaultResourcesPerSubscription},
+		{&o.Limits.SubscriptionsPerConnection, defaultSubscriptionsPerConn},
+		{&o.Limits.ResourcesPerSubscription, defaultResourcesPerSubscription},
 		{&o.Limits.Tasks, engine.DefaultMax},
 		{&o.Limits.TasksRunning, engine.DefaultRunning},
 		{&o.Limits.TaskMemory, engine.DefaultMemory},
 		{&o.Limits.Rounds, mrtr.DefaultMaxRounds},
-		{&o.Limits.State, mrtr.DefaultMaxState},
+		{&o.Limits.RequestState, mrtr.DefaultMaxState},
 		{&o.Limits.Questions, mrtr.DefaultMaxOpen},
 		{&o.Limits.File, defaultFile},
 	} {
@@ -346,7 +346,7 @@ func (o *Options) streamable() streamable.Options {
 		MaxBody: int64(o.Limits.Message), MaxBatch: o.Limits.Batch,
 		ReadTimeout: o.Timeouts.Read, WriteTimeout: o.Timeouts.Write, KeepAlive: o.Timeouts.KeepAlive,
 		AllowedHosts: o.AllowedHosts, AllowedOrigins: o.AllowedOrigins,
-		SSE: o.HTTP.SSE, SSEEndpoint: o.HTTP.SSEEndpoint, Polling: o.HTTP.Polling, NoTakeover: o.HTTP.NoTakeover,
+		SSE: o.HTTP.SSE, SSEEndpoint: o.HTTP.SSEEndpoint, Polling: o.HTTP.Polling, NoHijack: o.HTTP.NoHijack,
 	}
 }
 
@@ -385,12 +385,12 @@ func (o *Options) sealer(use string) *seal.Sealer {
 func (o *Options) tasks(failed func(error)) engine.Config {
 	return engine.Config{
 		TTL: o.Timeouts.Task, Max: o.Limits.Tasks, MaxRunning: o.Limits.TasksRunning,
-		MaxPerOwner: o.Limits.TasksPerOwner, MaxRunningPerOwner: o.Limits.TasksRunningPerOwner, Memory: o.Limits.TaskMemory,
+		MaxPerOwner: o.Limits.TasksPerPrincipal, MaxRunningPerOwner: o.Limits.TasksRunningPerPrincipal, Memory: o.Limits.TaskMemory,
 		StoreFailed: failed,
 	}
 }
 
 // rounds returns the options of questions to modern clients.
 func (o *Options) rounds() mrtr.Config {
-	return mrtr.Config{Expiry: o.Timeouts.Question, MaxRounds: o.Limits.Rounds, MaxState: o.Limits.State, MaxOpen: o.Limits.Questions}
+	return mrtr.Config{Expiry: o.Timeouts.Question, MaxRounds: o.Limits.Rounds, MaxState: o.Limits.RequestState, MaxOpen: o.Limits.Questions}
 }

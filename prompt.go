@@ -236,7 +236,7 @@ func getPrompt(f *frame.Frame, view registry.View) (protocol.Result, error) {
 	if !ok {
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "Unknown prompt: %s", params.Name)
 	}
-	if err := f.NeedScopes(p.Scopes...); err != nil {
+	if err := f.RequireScopes(p.Scopes...); err != nil {
 		return nil, err
 	}
 	return p.Serve(f)

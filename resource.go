@@ -421,7 +421,7 @@ func readResource(f *frame.Frame, view registry.View) (protocol.Result, error) {
 // first such misfit is the error, and otherwise that there is no such resource.
 func readAt(f *frame.Frame, view registry.View, uri string) (protocol.Result, error) {
 	if r, ok := view.Get(KindResource, uri); ok {
-		if err := f.NeedScopes(r.Scopes...); err != nil {
+		if err := f.RequireScopes(r.Scopes...); err != nil {
 			return nil, err
 		}
 		result, err := r.Serve(f)
@@ -435,7 +435,7 @@ func readAt(f *frame.Frame, view registry.View, uri string) (protocol.Result, er
 		if !covers(fits[0].Scopes, one.Scopes) {
 			continue
 		}
-		if err := f.NeedScopes(one.Scopes...); err != nil {
+		if err := f.RequireScopes(one.Scopes...); err != nil {
 			return nil, err
 		}
 		result, err := one.Read(f)

@@ -172,7 +172,7 @@ var errNoSession = errors.New("mcp: components for one client need a legacy sess
 
 // errShared is the error of AddToSession with Options.Store.
 var errShared = errors.New("mcp: components for one client cannot be added with Options.Store: the next request may reach a replica that does not know them; " +
-	"register them with Server.Set, and show them with Server.Enable")
+	"register them with Server.AddSet, and show them with Server.EnableSet")
 
 // AddToSession adds components to the legacy session of f's request. Other
 // clients do not see them, and they end with the session. All are added, or
@@ -234,12 +234,12 @@ var setsKey = frame.NewKey[[]string](call.Private{}, "talaria sets", true)
 // sets of its own.
 func (s *Server) setName(name string) string { return s.info.Name + " " + name }
 
-// Set registers components that only sessions see in which Enable was called for
+// AddSet registers components that only sessions see in which Enable was called for
 // the name. All are registered, or none; the errors are those of Add, as names are
-// unique in the server. Set may be called again for further components of the same
+// unique in the server. AddSet may be called again for further components of the same
 // name, and Remove removes them. With Options.Store all replicas need the same
 // sets. Methods and extensions cannot be in a set.
-func (s *Server) Set(name string, components ...Component) error {
+func (s *Server) AddSet(name string, components ...Component) error {
 	if !validName(name) {
 		return fmt.Errorf("mcp: set %q: a name has 1 to 128 letters, digits, '_', '-' or '.'", name)
 	}
@@ -264,7 +264,7 @@ func (s *Server) Set(name string, components ...Component) error {
 	return c.logNotes()
 }
 
-// Enable shows the components of sets to the legacy session of f's request, until
+// EnableSet shows the components of sets to the legacy session of f's request, until
 // Disable or the end of the session, at every replica. The client is notified that
 // its lists have changed. Enabling a set twice does nothing. An unknown name is an
 // error, and then nothing is enabled.
@@ -273,10 +273,10 @@ func (s *Server) Set(name string, components ...Component) error {
 // between requests, it is an error. With Options.Store it is one, too, if the store
 // does not answer, and the client then receives that error in place of the
 // handler's result, as with Key.Update.
-func (s *Server) Enable(f *Frame, sets ...string) error { return s.setSets(f, sets, true) }
+func (s *Server) EnableSet(f *Frame, sets ...string) error { return s.setSets(f, sets, true) }
 
-// Disable takes back what Enable did.
-func (s *Server) Disable(f *Frame, sets ...string) error { return s.setSets(f, sets, false) }
+// DisableSet takes back what Enable did.
+func (s *Server) DisableSet(f *Frame, sets ...string) error { return s.setSets(f, sets, false) }
 
 // setSets enables or disables sets.
 func (s *Server) setSets(f *Frame, sets []string, enable bool) error {
@@ -290,7 +290,7 @@ func (s *Server) setSets(f *Frame, sets []string, enable bool) error {
 		methods, known := s.sets[name]
 		if !known {
 			s.adding.Unlock()
-			return fmt.Errorf("mcp: there is no set %q; register it with Server.Set", name)
+			return fmt.Errorf("mcp: there is no set %q; register it with Server.AddSet", name)
 		}
 		lists = append(lists, methods...)
 	}
@@ -743,21 +743,21 @@ func (s *Server) NotifyAll(method string, params any) error {
 	return (*host)(s).notifyAll(method, &n)
 }
 
-// Do runs fn in a legacy session, which Frame.SessionID names, with a Frame that
+// WithSession runs fn in a legacy session, which Frame.SessionID names, with a Frame that
 // has the session's client, principal and values, and returns its error. Use it
 // to notify a client of events in the program:
 //
-//	err := s.Do(ctx, id, func(f *mcp.Frame) error {
+//	err := s.WithSession(ctx, id, func(f *mcp.Frame) error {
 //		return f.Log(protocol.LevelInfo, shipped, "orders")
 //	})
 //
 // fn runs on the caller's goroutine, so that what a caller does keeps its order,
-// and Do may be called with go; several may run in a session at once. The Frame
+// and WithSession may be called with go; several may run in a session at once. The Frame
 // ends with ctx and with the session, which stays alive until fn returns; its
 // request has neither id nor method. Log, and questions to the client, go out on
 // the session's stream; Frame.EndSession ends it. The errors are
 // ErrSessionNotFound, ErrServerClosed, and that of fn; a panic becomes an error.
-func (s *Server) Do(ctx context.Context, sessionID string, fn func(f *Frame) error) error {
+func (s *Server) WithSession(ctx context.Context, sessionID string, fn func(f *Frame) error) error {
 	return s.connections.Do(ctx, sessionID, func(f *Frame) error {
 		if err := s.attach(f); err != nil {
 			return err

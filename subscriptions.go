@@ -217,7 +217,7 @@ func (u *subscriptions) listen(f *frame.Frame) (protocol.Result, error) {
 	}
 	req := f.Request()
 	var filter protocol.SubscriptionFilter
-	if fault := wire.ScanFilter(req.Params.Raw, u.server.opts.Limits.Resources, &filter); fault != nil {
+	if fault := wire.ScanFilter(req.Params.Raw, u.server.opts.Limits.ResourcesPerSubscription, &filter); fault != nil {
 		return nil, fault
 	}
 	if u.server.connections.IsDown() && !wire.OfTasks(&filter) {
@@ -227,7 +227,7 @@ func (u *subscriptions) listen(f *frame.Frame) (protocol.Result, error) {
 		return nil, errNeedsTasks()
 	}
 	for _, uri := range filter.ResourceSubscriptions {
-		if err := f.NeedScopes(scopesOf(u.server.view(f), uri)...); err != nil {
+		if err := f.RequireScopes(scopesOf(u.server.view(f), uri)...); err != nil {
 			return nil, err
 		}
 	}
@@ -291,12 +291,12 @@ func (u *subscriptions) subscribe(f *frame.Frame) (protocol.Result, error) {
 	if u.server.view(f).Internal(call.Private{}).Hides(uri) {
 		return wire.EmptyResult{}, nil // as of a resource that is not there
 	}
-	if err := f.NeedScopes(scopesOf(u.server.view(f), uri)...); err != nil {
+	if err := f.RequireScopes(scopesOf(u.server.view(f), uri)...); err != nil {
 		return nil, err
 	}
-	if !x.Subscribe(uri, u.server.opts.Limits.Resources) {
+	if !x.Subscribe(uri, u.server.opts.Limits.ResourcesPerSubscription) {
 		return nil, protocol.Errorf(protocol.CodeBusy, "the subscriptions of the session are at their limit, %d resources or %d bytes of URIs",
-			u.server.opts.Limits.Resources, wire.MaxSubscribed)
+			u.server.opts.Limits.ResourcesPerSubscription, wire.MaxSubscribed)
 	}
 	return wire.EmptyResult{}, nil
 }

@@ -46,7 +46,7 @@ type TaskOptions struct {
 	// middleware of the server but without an HTTP request. Elicit and the like
 	// return the recorded answers, unless the question under a key has changed, and
 	// Once returns its recorded value. Everything else happens again, possibly while
-	// the previous run has not yet noticed its end: see Frame.Run.
+	// the previous run has not yet noticed its end: see Frame.TaskRun.
 	//
 	// A task runs again at most twice after it was lost, while the access token of
 	// its call has not ended, and only where its tool has the same schemas; otherwise
@@ -296,7 +296,7 @@ func (d *detachedCall) Detach(known upcall.Known) (*upcall.Detachment, error) {
 			d.handle <- tasks.Handle{Record: d.task.Record()}
 			e := Event{Kind: "task.started", ID: d.task.Record().ID, Name: (*host)(d.server).toolLabel(d.call)}
 			if run, _ := d.task.Run(); run > 1 {
-				e.Why = "replay"
+				e.Reason = "replay"
 			}
 			(*host)(d.server).tell(e)
 		},
@@ -354,7 +354,7 @@ func (d *detachedCall) end(f *frame.Frame, o outcome) {
 		d.ended <- o
 		return
 	}
-	ended := Event{Kind: "task.ended", Why: "released", ID: d.task.Record().ID, Name: (*host)(d.server).toolLabel(f), Took: time.Since(d.began)}
+	ended := Event{Kind: "task.ended", Reason: "released", ID: d.task.Record().ID, Name: (*host)(d.server).toolLabel(f), Duration: time.Since(d.began)}
 	if d.cutShort(o) && d.task.Release() {
 		(*host)(d.server).tell(ended)
 		return
@@ -366,7 +366,7 @@ func (d *detachedCall) end(f *frame.Frame, o outcome) {
 			safely.Log(d.server.logger.Error().Err(visible.Error(err)).Str("name", visible.Line(f.Request().Params.Name, visible.Name)), "the state of a task could not be kept")
 		}
 		// Its client may have cancelled it, or there is no room for its result.
-		ended.Why = cmp.Or(string(d.task.Ended()), ended.Why)
+		ended.Reason = cmp.Or(string(d.task.Ended()), ended.Reason)
 		(*host)(d.server).tell(ended)
 	}()
 	status, text, fault = d.encode(f, o)

@@ -640,7 +640,7 @@ func callTool(f *frame.Frame, view registry.View) (protocol.Result, error) {
 	if !ok {
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "Unknown tool: %s", params.Name)
 	}
-	if err := f.NeedScopes(tool.Scopes...); err != nil {
+	if err := f.RequireScopes(tool.Scopes...); err != nil {
 		return nil, err
 	}
 	return tool.Serve(f)

@@ -162,7 +162,7 @@ func TestResultsAreTheSame(t *testing.T) {
 // What a tool shows costs 120 bytes of a list at most, with a name of ordinary length.
 func TestBytesOfATool(t *testing.T) {
 	bare := listed(t, mcptest.New(t, server(t, nil, mcp.Tool("total", total))), "total")
-	for name, options := range map[string]mcp.ToolOptions{"shown": {app.Show("ui://workbench/bar-chart")}, "only": {app.Only()}} {
+	for name, options := range map[string]mcp.ToolOptions{"shown": {app.Show("ui://workbench/bar-chart")}, "only": {app.ViewOnly()}} {
 		s := server(t, nil, app.View("ui://workbench/bar-chart", page, nil), mcp.Tool("total", total, options))
 		if more := len(listed(t, mcptest.New(t, s, shows()), "total")) - len(bare); more > 120 || more < 30 {
 			t.Errorf("%s: %d bytes", name, more)
@@ -230,7 +230,7 @@ func TestViewFaults(t *testing.T) {
 		"no text":          {mcp.Tool("total", total, app.Show("ui://shop/there"), mcp.StructuredOnly()), "StructuredOnly: hosts that show no views"},
 		"with a text":      {mcp.Tool("total", total, app.Show("ui://shop/there"), mcp.StructuredOnly(), mcp.Text(func(cart) string { return "x" })), ""},
 		"meta by hand":     {mcp.Tool("total", total, app.Show("ui://shop/there"), mcp.Meta("ui", 1)), `Meta("ui"): package app writes it`},
-		"only, by hand":    {mcp.Tool("total", total, app.Only(), mcp.Meta("ui", 1)), `Meta("ui"): package app writes it`},
+		"only, by hand":    {mcp.Tool("total", total, app.ViewOnly(), mcp.Meta("ui", 1)), `Meta("ui"): package app writes it`},
 		"connect":          {origin(func(o *app.ViewOptions, all []string) { o.Connect = all }, "x"), `Connect: "x": an origin begins with https:// or wss://`},
 		"resources":        {origin(func(o *app.ViewOptions, all []string) { o.Resources = all }, "wss://a.example.com"), `Resources: "wss://a.example.com": an origin begins with https://`},
 		"frames":           {origin(func(o *app.ViewOptions, all []string) { o.Frames = all }, "*"), `Frames: "*"`},
@@ -276,7 +276,7 @@ func TestShowWith(t *testing.T) {
 	if err := s.Add(mcp.Tool("third", total, app.Show(uri))); err != nil {
 		t.Error(err)
 	}
-	if err := s.Set("more", mcp.Tool("fourth", total, app.Show("ui://shop/none"))); err == nil || !strings.Contains(err.Error(), "there is no view at ui://shop/none") {
+	if err := s.AddSet("more", mcp.Tool("fourth", total, app.Show("ui://shop/none"))); err == nil || !strings.Contains(err.Error(), "there is no view at ui://shop/none") {
 		t.Errorf("a set: %v", err)
 	}
 	if err := s.Add(mcp.Tool("fifth", total), mcp.Tool("sixth", total, app.Show("ui://shop/none"))); err == nil {
@@ -292,7 +292,7 @@ func TestShowWith(t *testing.T) {
 // lists are private with one.
 func TestOnly(t *testing.T) {
 	s := server(t, &mcp.Options{ListTTL: time.Minute, ListPublic: true},
-		app.View(uri, page, nil), mcp.Tool("total", total, app.Show(uri)), mcp.Tool("refresh", total, app.Only()), mcp.Tool("reload", total, app.Only(), app.Show(uri)))
+		app.View(uri, page, nil), mcp.Tool("total", total, app.Show(uri)), mcp.Tool("refresh", total, app.ViewOnly()), mcp.Tool("reload", total, app.ViewOnly(), app.Show(uri)))
 	child := server(t, nil)
 	if err := child.Mount("bills", s); err != nil {
 		t.Fatal(err)
@@ -347,7 +347,7 @@ func TestHiddenView(t *testing.T) {
 	hides := func(f *mcp.Frame, kind mcp.Kind, key string) bool {
 		return kind != mcp.KindResource || key != uri || f.ClientInfo() != nil && f.ClientInfo().Name == "trusted"
 	}
-	components := []mcp.Component{app.View(uri, page, nil), mcp.Tool("total", total, app.Show(uri)), mcp.Tool("reload", total, app.Only(), app.Show(uri))}
+	components := []mcp.Component{app.View(uri, page, nil), mcp.Tool("total", total, app.Show(uri)), mcp.Tool("reload", total, app.ViewOnly(), app.Show(uri))}
 	own := server(t, &mcp.Options{Filter: hides}, components...)
 	outer := server(t, nil)
 	if err := outer.Mount("", server(t, &mcp.Options{Filter: hides}, components...)); err != nil {
@@ -456,11 +456,11 @@ func TestForeignView(t *testing.T) {
 // A session, and a set, may have a view with its tool.
 func TestViewOfSome(t *testing.T) {
 	s := server(t, nil, mcp.Tool("open", func(f *mcp.Frame, _ none) (string, error) { return "", nil }))
-	s.MustAdd(mcp.Tool("enable", func(f *mcp.Frame, _ none) (string, error) { return "", s.Enable(f, "views") }),
+	s.MustAdd(mcp.Tool("enable", func(f *mcp.Frame, _ none) (string, error) { return "", s.EnableSet(f, "views") }),
 		mcp.Tool("add", func(f *mcp.Frame, _ none) (string, error) {
 			return "", s.AddToSession(f, app.View("ui://shop/own", page, nil), mcp.Tool("own", total, app.Show("ui://shop/own")))
 		}))
-	if err := s.Set("views", app.View(uri, page, nil)); err != nil {
+	if err := s.AddSet("views", app.View(uri, page, nil)); err != nil {
 		t.Fatal(err)
 	}
 	s.MustAdd(mcp.Tool("total", total, app.Show(uri)))

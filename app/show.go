@@ -20,7 +20,7 @@ func Show(uri string) mcp.ToolOption {
 	return mcp.MadeOption(option.Tool{Name: "app.Show", View: uri})
 }
 
-// Only restricts a tool to views: one that refreshes a view, for example. The tool
+// ViewOnly restricts a tool to views: one that refreshes a view, for example. The tool
 // exists only for clients that declare the extension with the type of our views. For
 // others it is unknown, in lists and calls. Lists are private then.
 //
@@ -28,8 +28,8 @@ func Show(uri string) mcp.ToolOption {
 // models, and any client can say that it shows views: every client that may call the
 // server's other tools may call this one. For an effect that needs consent, ask the
 // user (mcp.Elicit) or require Scopes.
-func Only() mcp.ToolOption {
-	return mcp.MadeOption(option.Tool{Name: "app.Only", AppOnly: true, Visible: showsViews})
+func ViewOnly() mcp.ToolOption {
+	return mcp.MadeOption(option.Tool{Name: "app.ViewOnly", AppOnly: true, Visible: showsViews})
 }
 
 // showsViews reports whether the client of a request declares that it shows views

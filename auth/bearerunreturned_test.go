@@ -24,7 +24,7 @@ func TestBearerWithCodeThatDoesNotReturn(t *testing.T) {
 				var mu sync.Mutex
 				var heard error
 				var logged bytes.Buffer // read when the server has ended
-				opts := &auth.Options{Refused: func(_ *http.Request, why error) {
+				opts := &auth.Options{OnRefused: func(_ *http.Request, why error) {
 					mu.Lock()
 					heard = why
 					mu.Unlock()

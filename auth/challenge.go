@@ -28,14 +28,14 @@ func plain(text string) string {
 	}, text)
 }
 
-// report writes to the log of the http.Server that Options.Refused panicked or
+// report writes to the log of the http.Server that Options.OnRefused panicked or
 // ended its goroutine.
 func report(r *http.Request, failure error) {
 	logger := log.Default()
 	if s, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && s.ErrorLog != nil {
 		logger = s.ErrorLog
 	}
-	_ = safely.Apart(func() { logger.Printf("auth: Options.Refused: %v", safely.Known(failure)) }) // its writer is users' code, too
+	_ = safely.Apart(func() { logger.Printf("auth: Options.OnRefused: %v", safely.Known(failure)) }) // its writer is users' code, too
 }
 
 // restTime is how long the rest of the body of a refused request may take.

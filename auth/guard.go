@@ -242,8 +242,8 @@ func (g *guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if !ok {
 		why = &Error{Status: http.StatusServiceUnavailable, Description: "the token cannot be verified at the moment", Err: err}
 	}
-	if g.opts.Refused != nil {
-		if err := safely.Apart(func() { g.opts.Refused(r, why) }); err != nil {
+	if g.opts.OnRefused != nil {
+		if err := safely.Apart(func() { g.opts.OnRefused(r, why) }); err != nil {
 			report(r, err)
 		}
 	}

@@ -250,7 +250,7 @@ func TestRefusals(t *testing.T) {
 	var told []error
 	protected := protect(newJWT(t, issuer, auth.JWTOptions{}), resource, &auth.Options{
 		AuthorizationServers: []string{issuerURL}, Scopes: []string{"notes:read"},
-		Refused: func(_ *http.Request, why error) { told = append(told, why) },
+		OnRefused: func(_ *http.Request, why error) { told = append(told, why) },
 	})(handler)
 	all := append(append(badTokens(), badRequests()...), badProofs()...)
 	if len(all) < 60 {

@@ -50,11 +50,11 @@ type Options struct {
 	// CacheSize is how many verified tokens are kept, those used last; 0 means
 	// 10,000. Each takes about a kilobyte and its own length.
 	CacheSize int
-	// Refused, if not nil, is called for each request that is refused, for logs
+	// OnRefused, if not nil, is called for each request that is refused, for logs
 	// and counters; why has type *Error. Requests that lack a scope of a
-	// component are refused by the server and not reported here. Refused must
+	// component are refused by the server and not reported here. OnRefused must
 	// not log the headers of r. It is called by many goroutines at once.
-	Refused func(r *http.Request, why error)
+	OnRefused func(r *http.Request, why error)
 }
 
 // The defaults of Options.

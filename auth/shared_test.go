@@ -141,7 +141,7 @@ func TestProofsWithoutTheirStore(t *testing.T) {
 			store := &brokenStore{Store: scale.NewLocal(), broken: tt.broken}
 			handler := &reached{}
 			var refused error
-			opts := &auth.Options{DPoP: auth.DPoPOptions{Store: store}, Refused: func(_ *http.Request, why error) { refused = why }}
+			opts := &auth.Options{DPoP: auth.DPoPOptions{Store: store}, OnRefused: func(_ *http.Request, why error) { refused = why }}
 			protected := protect(newJWT(t, newIssuer(), auth.JWTOptions{}), resource, opts)(handler)
 			tok := bound()
 			once := proof(tok, nil)

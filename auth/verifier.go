@@ -44,7 +44,7 @@ func (v VerifierFunc) Verify(ctx context.Context, token string) (*Identity, erro
 	return v(ctx, token)
 }
 
-// Error is why a request was refused. Options.Refused gets one, and a Verifier
+// Error is why a request was refused. Options.OnRefused gets one, and a Verifier
 // may return one.
 type Error struct {
 	// Status is the HTTP status of the answer: 400, 401, 403 or 503.

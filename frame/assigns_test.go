@@ -28,29 +28,29 @@ func want(t *testing.T, f *Frame, name string, value any) {
 // session; in modern ones they end with the request.
 func TestAssignLasts(t *testing.T) {
 	mine, other := &session{}, &session{}
-	inSession(t.Context(), mine).Assign("k", 1)
+	inSession(t.Context(), mine).Set("k", 1)
 	want(t, inSession(t.Context(), mine), "k", 1)
 	want(t, inSession(t.Context(), other), "k", nil)
 
 	modern := newFrame(t.Context(), upcall.Config{})
-	modern.Assign("a", 1)
-	modern.Assign("b", 2)
+	modern.Set("a", 1)
+	modern.Set("b", 2)
 	want(t, modern, "a", 1)
 	want(t, modern, "b", 2)
 	want(t, newFrame(t.Context(), upcall.Config{}), "a", nil)
-	modern.Assign("a", 3)
+	modern.Set("a", 3)
 	want(t, modern, "a", 3)
 }
 
 // A nil that was kept is there.
 func TestAssignNil(t *testing.T) {
 	f := newFrame(t.Context(), upcall.Config{})
-	f.Assign("k", nil)
+	f.Set("k", nil)
 	if v, ok := f.Get("k"); v != nil || !ok {
 		t.Errorf("Get = %v, %v; want nil, true", v, ok)
 	}
-	if got := f.AssignNew("k", func() any { return 1 }); got != nil {
-		t.Errorf("AssignNew = %v, want the nil that is there", got)
+	if got := f.GetOrSet("k", func() any { return 1 }); got != nil {
+		t.Errorf("GetOrSet = %v, want the nil that is there", got)
 	}
 }
 
@@ -84,14 +84,14 @@ func TestKeyWith(t *testing.T) {
 	check(f.WithContext(t.Context()), "kept", 0)
 }
 
-func TestAssignNewOnce(t *testing.T) {
+func TestGetOrSetOnce(t *testing.T) {
 	s := &session{}
 	var made, wrong int
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
-			got := inSession(t.Context(), s).AssignNew("k", func() any { made++; return made })
+			got := inSession(t.Context(), s).GetOrSet("k", func() any { made++; return made })
 			if got != 1 {
 				mu.Lock()
 				wrong++
@@ -106,15 +106,15 @@ func TestAssignNewOnce(t *testing.T) {
 }
 
 // A fn that panics leaves nothing behind, and no lock held.
-func TestAssignNewPanic(t *testing.T) {
+func TestGetOrSetPanic(t *testing.T) {
 	f := newFrame(t.Context(), upcall.Config{})
 	func() {
 		defer func() { _ = recover() }()
-		f.AssignNew("k", func() any { panic("no") })
+		f.GetOrSet("k", func() any { panic("no") })
 	}()
 	want(t, f, "k", nil)
-	if got := f.AssignNew("k", func() any { return 2 }); got != 2 {
-		t.Errorf("AssignNew = %v, want 2", got)
+	if got := f.GetOrSet("k", func() any { return 2 }); got != 2 {
+		t.Errorf("GetOrSet = %v, want 2", got)
 	}
 }
 
@@ -125,7 +125,7 @@ func TestKey(t *testing.T) {
 		t.Errorf("Get of nothing = %v, %v", v, ok)
 	}
 	one.Set(f, 5)
-	f.Assign("n", "a name is another place")
+	f.Set("n", "a name is another place")
 	if v, ok := one.Get(f); v != 5 || !ok {
 		t.Errorf("Get = %v, %v; want 5, true", v, ok)
 	}
@@ -186,8 +186,8 @@ func TestAssignsConcurrent(t *testing.T) {
 	for i := range 20 {
 		wg.Go(func() {
 			name := fmt.Sprint(i % 3)
-			f.Assign(name, i)
-			f.Assign("x", i)
+			f.Set(name, i)
+			f.Set("x", i)
 			f.Get(name)
 			key.Set(f, i)
 			key.Get(f)

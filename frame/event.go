@@ -3,14 +3,14 @@ package frame
 import "time"
 
 // Event is an event that belongs to no single message. Kind is one of the words
-// below, and Why is a word of a closed list, so that both can be labels:
+// below, and Reason is a word of a closed list, so that both can be labels:
 //
 //	session.opened  a legacy session has begun
 //	session.ended   a legacy session has ended: deleted, idle, down or closed
 //	stream.opened   a client listens: a subscription over HTTP, the GET of a session,
 //	                or a connection over HTTP+SSE, WebSocket or a socket
-//	stream.ended    such a stream has ended; Why is the same word as when it opened
-//	task.started    a call has become a task here; Why is replay for a repeated run
+//	stream.ended    such a stream has ended; Reason is the same word as when it opened
+//	task.started    a call has become a task here; Reason is replay for a repeated run
 //	task.ended      a task has ended here: completed, failed or cancelled, or released
 //	                to another replica
 //	store.failed    a use of Options.Store has failed, for sessions, tasks, post or
@@ -18,10 +18,10 @@ import "time"
 //	                the log has the rest
 //	draining        Server.Drain, or Shutdown, was called
 //	refused         a message, a batch or an HTTP request was rejected before the Begin
-//	                of an observer. auth.Options.Refused reports what auth.Resource
+//	                of an observer. auth.Options.OnRefused reports what auth.Resource
 //	                rejects
 //
-// Why of refused is one of these, or one of Outcome's words for codes:
+// Reason of refused is one of these, or one of Outcome's words for codes:
 //
 //	host, origin   that header is not allowed
 //	http_method    the HTTP method is not POST, or needs a session and has none
@@ -42,11 +42,11 @@ import "time"
 //
 // Fields that do not belong to an event are zero.
 type Event struct {
-	Kind, Why string
-	ID        string        // of the session, the stream or the task; it fits no label
-	Name      string        // the tool of a task, or _OTHER, as Frame.Labels tells it
-	Frame     *Frame        // of the message that it belongs to, if there is one
-	Via       Transport     // how it came, if it did
-	Took      time.Duration // of what ended: how long it was there
-	Err       error         // the reason, if there is more of it than Why
+	Kind, Reason string
+	ID           string        // of the session, the stream or the task; it fits no label
+	Name         string        // the tool of a task, or _OTHER, as Frame.Labels tells it
+	Frame        *Frame        // of the message that it belongs to, if there is one
+	Transport    Transport     // how it came, if it did
+	Duration     time.Duration // of what ended: how long it was there
+	Err          error         // the reason, if there is more of it than Reason
 }

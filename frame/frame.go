@@ -9,7 +9,7 @@
 //   - [Request] is what was asked, [Transport] how it came, and [Identity] who was
 //     authenticated in front of the server.
 //   - [Key] is a place for a value that handlers keep, for a session or a request.
-//     Frame.Assign keeps values by name.
+//     Frame.Set keeps values by name.
 //   - [Question] is something to ask the client for; mcp.Ask puts several at once.
 //     [Elicited] is what a user did with a form. Sample and Roots, which revision
 //     2026-07-28 deprecates, have no other name in package mcp.
@@ -20,7 +20,7 @@
 // middleware makes with WithContext, share one state and its lock. The lock is held
 // while progress and logs are sent, which keeps their order; no code of a handler
 // runs with it. The values of a session, or of a request that has none, have a lock
-// of their own, which is held while the functions run that Frame.AssignNew,
+// of their own, which is held while the functions run that Frame.GetOrSet,
 // Key.GetOrSet and Key.Update are given; a value that replicas share has a separate
 // lock, which is also held while the store works. Nothing here starts a goroutine.
 //
@@ -101,7 +101,7 @@ type state struct {
 	asking   upcall.Asker
 	note     func(p wire.Progress) error // set once the request is a task, as is run
 	run      func() (int, int64)
-	needs    []string        // what NeedScopes was asked for
+	needs    []string        // what RequireScopes was asked for
 	unkept   error           // why something could not be kept that all replicas share
 	keys     map[string]bool // of the questions so far
 	calls    map[string]int  // nested ones that have asked or kept something; see nested.prefix
@@ -643,13 +643,13 @@ func (f *Frame) detachToAsk() error {
 // Detached reports whether the request has become a task.
 func (f *Frame) Detached() bool { return f.taskNote() != nil }
 
-// Run returns which run of its task the request is, from 1, and a token: a number
+// TaskRun returns which run of its task the request is, from 1, and a token: a number
 // that is greater than that of every run before, in whichever replica. A task whose
 // replica is lost may be run again (mcp.TaskOptions.Replay), while the run before
 // does not know yet that it is over; who writes to a system that can refuse smaller
 // tokens than it has seen is safe from that. Both are 0 until the request is a
 // task: see Detach.
-func (f *Frame) Run() (run int, token int64) {
+func (f *Frame) TaskRun() (run int, token int64) {
 	f.mu.Lock()
 	of := f.run
 	f.mu.Unlock()
@@ -718,14 +718,14 @@ func (f *Frame) change(key any, fn func(old any, ok bool) any) (value any) {
 	return value
 }
 
-// Assign keeps a value under a name: for the session in legacy revisions, for
+// Set keeps a value under a name: for the session in legacy revisions, for
 // this request in modern ones, which have no sessions.
-func (f *Frame) Assign(name string, value any) { f.assigns().Set(name, value) }
+func (f *Frame) Set(name string, value any) { f.assigns().Set(name, value) }
 
-// AssignNew returns the value kept under a name; if there is none it keeps
+// GetOrSet returns the value kept under a name; if there is none it keeps
 // what fn returns. fn runs at most once per session, or per request in modern
 // revisions, even under concurrent calls; it must not keep or get values itself.
-func (f *Frame) AssignNew(name string, fn func() any) any {
+func (f *Frame) GetOrSet(name string, fn func() any) any {
 	return f.assigns().SetNew(name, fn)
 }
 
@@ -742,12 +742,12 @@ func (f *Frame) Principal() string { return principal.Of(f.ctx) }
 func (f *Frame) Identity() *Identity { return identityOf(f.ctx) }
 
 // HasScope reports whether the request was granted all of scopes. To refuse a
-// request that was not, use NeedScopes.
+// request that was not, use RequireScopes.
 func (f *Frame) HasScope(scopes ...string) bool {
 	return len(scopes) == 0 || f.Identity().HasScope(scopes...)
 }
 
-// NeedScopes returns nil if the request was granted all of scopes, and else the
+// RequireScopes returns nil if the request was granted all of scopes, and else the
 // error to return from a handler: over HTTP it becomes the challenge by which
 // clients get a token with those scopes and come again, unless the answer is a
 // stream already, and everywhere it is a JSON-RPC error. Call it before anything
@@ -755,7 +755,7 @@ func (f *Frame) HasScope(scopes ...string) bool {
 // arguments; the option Scopes of a component is simpler. An invalid scope, such
 // as one with a space from an argument, is never granted, and is not named to
 // the client, which would ask its user for it.
-func (f *Frame) NeedScopes(scopes ...string) error {
+func (f *Frame) RequireScopes(scopes ...string) error {
 	if len(scopes) == 0 {
 		return nil
 	}

@@ -99,7 +99,7 @@ func TestWithContext(t *testing.T) {
 	if g.Value(contextKey{}) != "inner" || f.Value(contextKey{}) != nil {
 		t.Error("the context of the copy is not its own")
 	}
-	g.Assign("k", 1)
+	g.Set("k", 1)
 	if v, _ := f.Get("k"); v != 1 {
 		t.Errorf("a value kept through the copy is %v in the original", v)
 	}

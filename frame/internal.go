@@ -139,8 +139,8 @@ func (internals) InputRequired(f *Frame) (protocol.Result, error) {
 	return asker.Required()
 }
 
-// Challenge returns how a request that NeedScopes has refused is answered over
-// HTTP; status is 0 if NeedScopes was not asked.
+// Challenge returns how a request that RequireScopes has refused is answered over
+// HTTP; status is 0 if RequireScopes was not asked.
 func (internals) Challenge(f *Frame) (status int, header string) {
 	f.mu.Lock()
 	needs := f.needs

@@ -23,7 +23,7 @@ func NewKey[T any](_ call.Private, name string, stored bool) Key[T] {
 // String returns the key's name.
 func (k Key[T]) String() string { return k.place.String() }
 
-// Set keeps a value, as Frame.Assign does. Of replicas that set a stored key, the
+// Set keeps a value, as Frame.Set does. Of replicas that set a stored key, the
 // one whose request ends last wins.
 func (k Key[T]) Set(f *Frame, value T) { f.assigns().Set(k.place, value) }
 

@@ -11,9 +11,9 @@ import (
 // protocol.CodeInternal although the handler succeeded, and the Event
 // store.failed reports it.
 type Outcome struct {
-	// Took is the time from before the first Begin until the answer was made. That
+	// Duration is the time from before the first Begin until the answer was made. That
 	// of subscriptions/listen is the time that opening took.
-	Took time.Duration
+	Duration time.Duration
 	// Status is "" for success, otherwise one of these words, so that it can be a
 	// label:
 	//

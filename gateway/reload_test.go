@@ -237,7 +237,7 @@ func TestSessionsKeepTheirState(t *testing.T) {
 	up.MustAdd(mcp.Tool("count", func(f *mcp.Frame, _ struct{}) (int, error) {
 		n, _ := f.Get("n")
 		count, _ := n.(int)
-		f.Assign("n", count+1)
+		f.Set("n", count+1)
 		return count + 1, nil
 	}))
 	g, s := start(t, map[string]Upstream{"up": {Transport: local(up)}})

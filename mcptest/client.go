@@ -152,12 +152,12 @@ func (c *Client) RequestContext(ctx context.Context, method string, params any) 
 	return result, nil
 }
 
-// Can reports whether the client, in the revision that it speaks, declares a
-// capability, by the names on the way to it: Can("elicitation"),
-// Can("elicitation", "url"), Can("sampling"), Can("roots"). A server may ask for
+// Supports reports whether the client, in the revision that it speaks, declares a
+// capability, by the names on the way to it: Supports("elicitation"),
+// Supports("elicitation", "url"), Supports("sampling"), Supports("roots"). A server may ask for
 // that; where it is false, Capabilities or the lack of a script says no, or the
 // revision has no such thing.
-func (c *Client) Can(path ...string) bool {
+func (c *Client) Supports(path ...string) bool {
 	text, err := json.Marshal(wire.ClientCapabilitiesFor(*c.conf.capabilities, c.conf.revision))
 	if err != nil {
 		c.t.Errorf("mcptest: the capabilities do not encode: %v", err)

@@ -16,7 +16,7 @@ import (
 //		}
 //	})
 //
-// The options are those of New; Revision among them is overridden. Client.Can
+// The options are those of New; Revision among them is overridden. Client.Supports
 // tells the revisions apart where a test has to.
 func Each(t *testing.T, server func() *mcp.Server, test func(t *testing.T, c *Client), options ...Option) {
 	t.Helper()

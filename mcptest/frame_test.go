@@ -20,7 +20,7 @@ func TestFrame(t *testing.T) {
 	var mu sync.Mutex
 	var said []string
 	handler := func(f *mcp.Frame, _ struct{}) (string, error) {
-		if err := f.NeedScopes("write"); err != nil {
+		if err := f.RequireScopes("write"); err != nil {
 			return "", err
 		}
 		if err := f.Progress(1, 2, "asking"); err != nil {
@@ -73,7 +73,7 @@ func TestFrame(t *testing.T) {
 func TestFrameLasts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, other := mcptest.Frame(t), mcptest.Frame(t, mcptest.Revision(protocol.V20260728))
-		f.Assign("a", 1)
+		f.Set("a", 1)
 		time.Sleep(24 * time.Hour)
 		if f.Err() != nil || other.Err() != nil || other.Revision() != protocol.V20260728 {
 			t.Errorf("after a day: %v, %v, %v", f.Err(), other.Err(), other.Revision())

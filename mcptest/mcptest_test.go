@@ -240,10 +240,10 @@ func TestScripts(t *testing.T) {
 		if got := c.Call("think", nil).Text(); got != "about file:///home in 9" {
 			t.Errorf("thought %q", got)
 		}
-		if c.Can("elicitation") != c.Revision().Has(protocol.FeatureElicitation) || !c.Can("roots") || c.Can("roots", "listChanged") || c.Can() {
-			t.Errorf("can: elicitation %v, roots %v", c.Can("elicitation"), c.Can("roots"))
+		if c.Supports("elicitation") != c.Revision().Has(protocol.FeatureElicitation) || !c.Supports("roots") || c.Supports("roots", "listChanged") || c.Supports() {
+			t.Errorf("can: elicitation %v, roots %v", c.Supports("elicitation"), c.Supports("roots"))
 		}
-		if !c.Can("elicitation") {
+		if !c.Supports("elicitation") {
 			return
 		}
 		for _, want := range []string{"Hello, Ada!", "Hello, stranger!"} {
@@ -268,7 +268,7 @@ func TestEach(t *testing.T) {
 		if got := mcptest.Call[string](c, "work", nil); got != "done" {
 			t.Errorf("work %q", got)
 		}
-		if c.Can("elicitation") {
+		if c.Supports("elicitation") {
 			if got := mcptest.Call[string](c, "greet", nil); got != "Hello, Ada!" {
 				t.Errorf("greet %q", got)
 			}

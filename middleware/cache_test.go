@@ -165,7 +165,7 @@ func TestCacheKeepsScopesApart(t *testing.T) {
 	s.Use(middleware.Cache(s, &middleware.CacheOptions{}))
 	runs := 0
 	s.MustAdd(mcp.Tool("read", func(f *mcp.Frame, in in) (string, error) {
-		if err := f.NeedScopes("folder:" + in.Key); err != nil {
+		if err := f.RequireScopes("folder:" + in.Key); err != nil {
 			return "", err
 		}
 		runs++

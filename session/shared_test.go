@@ -191,7 +191,7 @@ func TestShared(t *testing.T) {
 				if round > 0 && n != round-1 || !s.Initialized() || round > 1 && !s.Subscribed(fmt.Sprint("u", round-1)) || s.Subscribed(fmt.Sprint("u", round-2)) {
 					t.Errorf("round %d: n %v, initialized %v, subscriptions %v", round, n, s.Initialized(), s.subscriptions.uris)
 				}
-				frameIn(s).Assign("n", round)
+				frameIn(s).Set("n", round)
 				s.Subscribe(fmt.Sprint("u", round), 10)
 				s.Unsubscribe(fmt.Sprint("u", round-1))
 				s.SetLogLevel(protocol.LevelDebug + protocol.Level(round%3))
@@ -210,7 +210,7 @@ func TestSharedConflict(t *testing.T) {
 			f.use(t, 1, id, func(s *Session) {
 				f.use(t, 2, id, func(s *Session) { cartKey.Set(frameIn(s), cart{[]string{"tea"}}) })
 				s.Subscribe("u", 9)
-				frameIn(s).Assign("b", 2)
+				frameIn(s).Set("b", 2)
 			})
 			// Meanwhile another request comes here and finds what is new.
 			f.use(t, 0, id, func(s *Session) {
@@ -219,7 +219,7 @@ func TestSharedConflict(t *testing.T) {
 				}
 			})
 			s.SetLogLevel(protocol.LevelError)
-			frameIn(s).Assign("a", 1)
+			frameIn(s).Set("a", 1)
 		})
 		for i := range f.all {
 			f.use(t, i, id, func(s *Session) {
@@ -258,11 +258,11 @@ func TestSharedCommands(t *testing.T) {
 		step("there and back", 1, 0, func(s *Session) { s.SetLogLevel(protocol.LevelError); s.SetLogLevel(protocol.LevelDebug) })
 		step("subscription", 1, 1, func(s *Session) { s.Subscribe("u", 1) })
 		step("the end of none", 1, 0, func(s *Session) { s.Unsubscribe("v") })
-		step("assign", 1, 1, func(s *Session) { frameIn(s).Assign("a", 1) })
+		step("assign", 1, 1, func(s *Session) { frameIn(s).Set("a", 1) })
 		step("reading", 1, 0, func(s *Session) { frameIn(s).Get("a") })
 		step("a conflict", 2, 3, func(s *Session) {
-			frameIn(s).Assign("a", 2)
-			f.use(t, 1, id, func(s *Session) { frameIn(s).Assign("b", 2) })
+			frameIn(s).Set("a", 2)
+			f.use(t, 1, id, func(s *Session) { frameIn(s).Set("b", 2) })
 		})
 	})
 }
@@ -408,7 +408,7 @@ func TestSharedChangeMeanwhile(t *testing.T) {
 	}
 	s.SetLogLevel(protocol.LevelError)
 	s.Subscribe("b", 9)
-	frameIn(s).Assign("n", 2)
+	frameIn(s).Set("n", 2)
 	next := *mine
 	next.Subscriptions, next.Initialized = []string{"c"}, true
 	if err := s.apply(mine, &next); err != nil {
@@ -586,7 +586,7 @@ func TestSharedStoreAway(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Use()
-		frameIn(s).Assign("a", 1)
+		frameIn(s).Set("a", 1)
 		f.store.down.Store(true)
 		if err := s.Release(); !errors.Is(err, scale.ErrUnavailable) {
 			t.Errorf("Release: %v", err)

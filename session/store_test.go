@@ -41,7 +41,7 @@ func TestState(t *testing.T) {
 	stays := map[string]any{"func": func() {}, "struct": cart{}, "deep": map[string]any{"n": 1}, "items": []any{int8(1)}}
 	for _, all := range []map[string]any{values, stays} {
 		for name, value := range all {
-			f.Assign(name, value)
+			f.Set(name, value)
 		}
 	}
 	cartKey.Set(f, cart{[]string{"tea"}})

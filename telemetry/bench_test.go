@@ -72,7 +72,7 @@ func message(t testing.TB, o Options, traced bool) func() {
 		t.Fatal(err)
 	}
 	t.Cleanup(stop)
-	outcome := mcp.Outcome{Took: time.Millisecond}
+	outcome := mcp.Outcome{Duration: time.Millisecond}
 	do := func() {
 		ctx, err := watch.begin(f)
 		if err != nil {

@@ -114,7 +114,7 @@ func traffic(t *testing.T, told *collector) {
 		}
 	}
 	for _, via := range []frame.Transport{frame.HTTP, frame.SSE, frame.WebSocket, frame.Stdio, frame.Socket} {
-		if err := telemetry.Tell(told.meter, mcp.Event{Kind: "session.ended", Via: via, Took: time.Second}); err != nil {
+		if err := telemetry.Tell(told.meter, mcp.Event{Kind: "session.ended", Transport: via, Duration: time.Second}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -35,7 +35,7 @@ func newEvents(meter metric.Meter) (*events, error) {
 // tell is the Event of the observer.
 func (c *events) tell(e mcp.Event) {
 	ctx := context.Background()
-	via := network{via: e.Via}
+	via := network{via: e.Transport}
 	var as []attribute.KeyValue
 	if e.Frame != nil {
 		ctx, via = e.Frame, networkOf(e.Frame)
@@ -45,23 +45,23 @@ func (c *events) tell(e mcp.Event) {
 		counter.Add(ctx, 1, metric.WithAttributes(as...))
 	}
 	record := func(h metric.Float64Histogram, as ...attribute.KeyValue) {
-		h.Record(ctx, e.Took.Seconds(), metric.WithAttributes(as...))
+		h.Record(ctx, e.Duration.Seconds(), metric.WithAttributes(as...))
 	}
 	switch e.Kind {
 	case "refused":
-		count(c.refused, via.append([]attribute.KeyValue{keyRefusal.String(e.Why)})...)
+		count(c.refused, via.append([]attribute.KeyValue{keyRefusal.String(e.Reason)})...)
 	case "session.ended":
-		if as = via.append(as); e.Err != nil && e.Why != "" {
-			as = append(as, keyErrorType.String(e.Why))
+		if as = via.append(as); e.Err != nil && e.Reason != "" {
+			as = append(as, keyErrorType.String(e.Reason))
 		}
 		record(c.sessions, as...)
 	case "stream.ended":
-		record(c.streams, via.append([]attribute.KeyValue{keyStream.String(e.Why)})...)
+		record(c.streams, via.append([]attribute.KeyValue{keyStream.String(e.Reason)})...)
 	case "task.started":
-		count(c.starts, keyTool.String(e.Name), keyTaskStart.String(e.Why))
+		count(c.starts, keyTool.String(e.Name), keyTaskStart.String(e.Reason))
 	case "task.ended":
-		record(c.tasks, keyTool.String(e.Name), keyTaskStatus.String(e.Why))
+		record(c.tasks, keyTool.String(e.Name), keyTaskStatus.String(e.Reason))
 	case "store.failed":
-		count(c.store, keyStore.String(e.Why))
+		count(c.store, keyStore.String(e.Reason))
 	}
 }

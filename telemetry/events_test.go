@@ -16,23 +16,23 @@ func TestEvents(t *testing.T) {
 		event        mcp.Event
 		metric, want string
 	}{
-		{mcp.Event{Kind: "refused", Why: "too_long", Via: frame.HTTP, Err: errors.New("secret")}, "talaria.server.refused",
+		{mcp.Event{Kind: "refused", Reason: "too_long", Transport: frame.HTTP, Err: errors.New("secret")}, "talaria.server.refused",
 			"network.protocol.name=http network.transport=tcp talaria.refusal=too_long"},
-		{mcp.Event{Kind: "session.ended", ID: "secret", Why: "client", Via: frame.HTTP}, "mcp.server.session.duration",
+		{mcp.Event{Kind: "session.ended", ID: "secret", Reason: "client", Transport: frame.HTTP}, "mcp.server.session.duration",
 			"network.protocol.name=http network.transport=tcp"},
-		{mcp.Event{Kind: "session.ended", ID: "secret", Why: "expired", Via: frame.Stdio, Err: errors.New("secret")}, "mcp.server.session.duration",
+		{mcp.Event{Kind: "session.ended", ID: "secret", Reason: "expired", Transport: frame.Stdio, Err: errors.New("secret")}, "mcp.server.session.duration",
 			"error.type=expired network.transport=pipe"},
-		{mcp.Event{Kind: "stream.ended", ID: "secret", Why: "slow", Via: frame.WebSocket}, "talaria.server.stream.duration",
+		{mcp.Event{Kind: "stream.ended", ID: "secret", Reason: "slow", Transport: frame.WebSocket}, "talaria.server.stream.duration",
 			"network.protocol.name=websocket network.transport=tcp talaria.stream.end=slow"},
-		{mcp.Event{Kind: "task.started", ID: "secret", Name: "import", Why: "replay"}, "talaria.server.task.starts",
+		{mcp.Event{Kind: "task.started", ID: "secret", Name: "import", Reason: "replay"}, "talaria.server.task.starts",
 			"gen_ai.tool.name=import talaria.task.start=replay"},
-		{mcp.Event{Kind: "task.ended", ID: "secret", Name: "import", Why: "failed"}, "talaria.server.task.duration",
+		{mcp.Event{Kind: "task.ended", ID: "secret", Name: "import", Reason: "failed"}, "talaria.server.task.duration",
 			"gen_ai.tool.name=import talaria.task.status=failed"},
-		{mcp.Event{Kind: "store.failed", Why: "sessions", Err: errors.New("secret")}, "talaria.store.failures", "talaria.store=sessions"},
+		{mcp.Event{Kind: "store.failed", Reason: "sessions", Err: errors.New("secret")}, "talaria.store.failures", "talaria.store=sessions"},
 		{mcp.Event{Kind: "another"}, "talaria.store.failures", ""},
 	} {
 		told := newCollector()
-		test.event.Took = time.Second
+		test.event.Duration = time.Second
 		if err := telemetry.Tell(told.meter, test.event); err != nil {
 			t.Fatal(err)
 		}

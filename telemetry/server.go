@@ -187,7 +187,7 @@ func (t *server) close(f *mcp.Frame, o mcp.Outcome, counted bool) {
 		if run != nil {
 			ctx = run // for exemplars
 		}
-		t.took.Record(ctx, o.Took.Seconds(), e.record...)
+		t.took.Record(ctx, o.Duration.Seconds(), e.record...)
 	}
 	if run == nil {
 		return

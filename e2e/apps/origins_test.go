@@ -72,8 +72,8 @@ func fixture(t *testing.T) *mcp.Server {
 		}),
 		mcp.Tool("closed", done, app.Show("ui://fixture/closed")),
 		mcp.Tool("open", done, app.Show("ui://fixture/open")),
-		mcp.Tool("refresh", done, app.Only()),
-		mcp.Tool("reload", done, app.Only(), app.Show("ui://fixture/all")),
+		mcp.Tool("refresh", done, app.ViewOnly()),
+		mcp.Tool("reload", done, app.ViewOnly(), app.Show("ui://fixture/all")),
 	)
 	return s
 }

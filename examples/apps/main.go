@@ -45,7 +45,7 @@ func newServer() (*mcp.Server, error) {
 		app.View(view, page, &app.ViewOptions{Title: "Dice"}),
 		mcp.Tool("roll", roll, app.Show(view), text, mcp.Doc("Rolls dice")),
 		// The button of the page calls this one. The user's throw is not for the model.
-		mcp.Tool("roll_again", roll, app.Only(), text),
+		mcp.Tool("roll_again", roll, app.ViewOnly(), text),
 	)
 }
 

@@ -55,7 +55,7 @@ func audit(write func(Entry) error, lost func(Entry, error)) mcp.Observer {
 				return
 			}
 			e := entry("end", f)
-			e.Outcome, e.Took = cmp.Or(o.Status, "ok"), o.Took
+			e.Outcome, e.Took = cmp.Or(o.Status, "ok"), o.Duration
 			if err := write(e); err != nil {
 				lost(e, err)
 			}

@@ -52,7 +52,7 @@ func (s *streamSet) enter(kind string, via frame.Transport, id string, end func(
 // note notes a stream that opens; tellOpened reports that it is open. It does
 // not wait.
 func (s *streamSet) note(kind string, via frame.Transport, id string, end func(retry time.Duration)) *stream {
-	one := &stream{set: s, event: frame.Event{Why: kind, Via: via, ID: id}, began: time.Now(), end: end}
+	one := &stream{set: s, event: frame.Event{Reason: kind, Transport: via, ID: id}, began: time.Now(), end: end}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open == nil {
@@ -101,7 +101,7 @@ func (one *stream) leave(err error) {
 	}
 	s.mu.Unlock()
 	ended := one.event
-	ended.Kind, ended.Took, ended.Err = "stream.ended", time.Since(one.began), err
+	ended.Kind, ended.Duration, ended.Err = "stream.ended", time.Since(one.began), err
 	s.tell(ended)
 }
 

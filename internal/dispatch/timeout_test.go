@@ -91,7 +91,7 @@ func TestTimeoutFrameOutlives(t *testing.T) {
 		var cause error
 		_, err := d.Timeout(request(t.Context(), "m", `{}`, legacy), time.Second, func(f *frame.Frame) (protocol.Result, error) {
 			time.Sleep(time.Hour)
-			f.Assign("late", true)
+			f.Set("late", true)
 			method, cause = f.Request().Method, context.Cause(f)
 			return nil, nil
 		}, tracker.Go)

@@ -77,8 +77,8 @@ func (w *watch) end() {
 	w.begun--
 	defer w.end()
 	if end := w.d.config.Observers[w.begun].End; end != nil {
-		if w.outcome.Took == 0 {
-			w.outcome.Took = time.Since(w.start)
+		if w.outcome.Duration == 0 {
+			w.outcome.Duration = time.Since(w.start)
 		}
 		safely.Do(func() { end(w.f, w.outcome) }, func(failure *safely.Failure) { _ = w.d.failed(w.f, failure) })
 	}
@@ -203,7 +203,7 @@ func Why(fault *protocol.Error) string {
 // Refused tells the observers of what is refused before it came here, and why.
 func (d *Dispatcher) Refused(via frame.Transport, why string, fault *protocol.Error) {
 	if d.hears {
-		d.Tell(frame.Event{Kind: "refused", Why: why, Via: via, Err: fault})
+		d.Tell(frame.Event{Kind: "refused", Reason: why, Transport: via, Err: fault})
 	}
 }
 

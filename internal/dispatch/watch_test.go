@@ -70,7 +70,7 @@ func TestRefusedAllocates(t *testing.T) {
 	}
 	told := 0
 	hears := New(Config{Observers: []frame.Observer{{Event: func(e frame.Event) {
-		if e.Kind == "refused" && e.Why == "busy" && e.Err == fault && e.Frame == nil {
+		if e.Kind == "refused" && e.Reason == "busy" && e.Err == fault && e.Frame == nil {
 			told++
 		}
 	}}}})

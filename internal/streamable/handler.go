@@ -77,11 +77,11 @@ type Options struct {
 	// revision 2025-11-25 a goroutine of its own.
 	Polling bool
 	Retry   time.Duration // after which such a client comes back; 0 means DefaultRetry
-	// NoTakeover leaves the connections of subscriptions to net/http. They are
+	// NoHijack leaves the connections of subscriptions to net/http. They are
 	// taken over from it, where HTTP/1.1 and the middleware in front allow that,
 	// because it keeps much memory for each; but its Server.Close does not reach
 	// them then, nor do writers that only count or log: mcp.Server.Shutdown does.
-	NoTakeover bool
+	NoHijack bool
 	// SSE serves the HTTP+SSE transport of revision 2024-11-05 too, to clients
 	// that open a stream with GET and name no session. The stream tells them
 	// where to POST: the same URL, with an id in its query, which is a secret
@@ -245,7 +245,7 @@ func (h *Handler) open(out *exchange, w http.ResponseWriter, r *http.Request) bo
 		return false
 	}
 	out.w, out.reading.w, out.timeout, out.shared = w, w, h.opts.WriteTimeout, r.ProtoMajor > 1
-	out.json, out.events, out.keep = wantsJSON, wantsEvents, h.opts.NoTakeover
+	out.json, out.events, out.keep = wantsJSON, wantsEvents, h.opts.NoHijack
 	return true
 }
 
@@ -417,7 +417,7 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, status, fault)
 		return
 	}
-	out := &exchange{w: w, timeout: h.opts.WriteTimeout, shared: r.ProtoMajor > 1, events: true, keep: h.opts.NoTakeover, line: newLine(r)}
+	out := &exchange{w: w, timeout: h.opts.WriteTimeout, shared: r.ProtoMajor > 1, events: true, keep: h.opts.NoHijack, line: newLine(r)}
 	to := &Events{Last: r.Header.Get(headerLast), every: h.opts.KeepAlive, out: out, ctx: r.Context()}
 	defer to.end()
 	if fault := h.backend.Listen(x, to); fault != nil && !to.opened {

@@ -364,19 +364,19 @@ func TestStreamSaysThatItsConnectionEnds(t *testing.T) {
 			to.Wait()
 			return nil
 		}
-		onPipe(t, New(b, Options{NoTakeover: keep}), func(t *testing.T, c net.Conn) {
+		onPipe(t, New(b, Options{NoHijack: keep}), func(t *testing.T, c net.Conn) {
 			from := bufio.NewReader(c)
 			for i := range 2 {
 				_, sent := io.WriteString(c, "GET /mcp HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nMcp-Session-Id: s1\r\n\r\n")
 				w, err := http.ReadResponse(from, nil)
 				if i > 0 {
 					if served := sent == nil && err == nil; served != keep {
-						t.Errorf("NoTakeover is %v: a second request is served: %v", keep, served)
+						t.Errorf("NoHijack is %v: a second request is served: %v", keep, served)
 					}
 					return
 				}
 				if err != nil || w.Close == keep {
-					t.Fatalf("NoTakeover is %v: %+v, %v", keep, w, err)
+					t.Fatalf("NoHijack is %v: %+v, %v", keep, w, err)
 				}
 				if _, err := io.Copy(io.Discard, w.Body); err != nil {
 					t.Fatal(err)

@@ -58,8 +58,8 @@ func (o *observing) begin(f *mcp.Frame) (context.Context, error) {
 
 func (o *observing) end(f *mcp.Frame, out mcp.Outcome) {
 	method, target := f.Labels()
-	if out.Took <= 0 {
-		o.t.Errorf("%v took %v", f, out.Took)
+	if out.Duration <= 0 {
+		o.t.Errorf("%v took %v", f, out.Duration)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

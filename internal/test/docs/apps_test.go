@@ -25,7 +25,7 @@ func dice(page string) (*mcp.Server, error) {
 		app.View("ui://dice/table", page, &app.ViewOptions{Title: "Dice"}),
 		mcp.Tool("roll", roll, app.Show("ui://dice/table"),
 			mcp.Text(func(out Rolled) string { return fmt.Sprintf("Rolled %v: %d in all.", out.Dice, out.Sum) })),
-		mcp.Tool("roll_again", roll, app.Only()),
+		mcp.Tool("roll_again", roll, app.ViewOnly()),
 	)
 }
 

@@ -21,7 +21,7 @@ type KeepIn struct {
 }
 
 func keep(f *mcp.Frame, in KeepIn) (string, error) {
-	if err := f.NeedScopes("folder:" + in.Folder); err != nil {
+	if err := f.RequireScopes("folder:" + in.Folder); err != nil {
 		return "", err
 	}
 	return "kept", nil

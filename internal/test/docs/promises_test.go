@@ -96,7 +96,7 @@ func TestAskingFaults(t *testing.T) {
 	mcptest.Each(t, server, func(t *testing.T, c *mcptest.Client) {
 		asked = 0
 		result, err := c.TryCall("ask", nil)
-		if !c.Can("elicitation") {
+		if !c.Supports("elicitation") {
 			if err != nil || !result.IsError || !strings.Contains(result.Text(), `"elicitation"`) {
 				t.Errorf("without the capability: %v, %v", result, err)
 			}

@@ -40,7 +40,7 @@ type AddIn struct {
 }
 
 func tellShipped(ctx context.Context, s *mcp.Server, id string) error {
-	err := s.Do(ctx, id, func(f *mcp.Frame) error {
+	err := s.WithSession(ctx, id, func(f *mcp.Frame) error {
 		return f.Log(protocol.LevelInfo, "your order was sent", "orders")
 	})
 	if errors.Is(err, mcp.ErrSessionNotFound) {

@@ -25,7 +25,7 @@ func TestEveryRevision(t *testing.T) {
 		if sum := mcptest.Call[int](c, "add", map[string]int{"a": 1, "b": 2}); sum != 3 {
 			t.Errorf("got %d", sum)
 		}
-		if c.Can("elicitation") && c.Call("delete", map[string]int{"note": 1}).Text() != "deleted" {
+		if c.Supports("elicitation") && c.Call("delete", map[string]int{"note": 1}).Text() != "deleted" {
 			t.Error("not deleted")
 		}
 	}, mcptest.Accepting(Confirm{Sure: true}))

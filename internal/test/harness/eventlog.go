@@ -9,7 +9,7 @@ import (
 // EventLog counts what an observer is told.
 type EventLog struct {
 	mu    sync.Mutex
-	Count map[[2]string]int // by Kind and Why
+	Count map[[2]string]int // by Kind and Reason
 }
 
 func (l *EventLog) Observe(s *mcp.Server) {
@@ -17,7 +17,7 @@ func (l *EventLog) Observe(s *mcp.Server) {
 	s.Observe(mcp.Observer{Event: func(e mcp.Event) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.Count[[2]string{e.Kind, e.Why}]++
+		l.Count[[2]string{e.Kind, e.Reason}]++
 	}})
 }
 

@@ -201,8 +201,8 @@ func TestLogOfUnsavedValues(t *testing.T) {
 	s := mcp.NewServer(protocol.Implementation{Name: "s", Version: "1"}, &mcp.Options{Logger: &logger, Store: scale.NewLocal(), StateKeys: harness.SharedKeys})
 	t.Cleanup(func() { _ = s.Shutdown(t.Context()) })
 	s.MustAdd(mcp.Tool("t", func(f *mcp.Frame, _ struct{}) (string, error) {
-		f.Assign("ratio", math.NaN())
-		f.Assign("fine", time.Now().String())
+		f.Set("ratio", math.NaN())
+		f.Set("fine", time.Now().String())
 		return "", nil
 	}))
 	d := harness.Direct{T: t, S: s}

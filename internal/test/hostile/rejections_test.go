@@ -226,7 +226,7 @@ func refusalWays() []refusalWay {
 			x.Lines(one, one)
 		}, "duplicate_id", "pipe"},
 		{"Conn.enqueue", "more waits than may", mcp.Options{Limits: mcp.Limits{Concurrent: 1}}, func(x *harness.Refusing) { x.Crowd() }, "busy", "pipe"},
-		{"serverStream.subscribe", "too many subscriptions", mcp.Options{Limits: mcp.Limits{PerConnection: 1}}, func(x *harness.Refusing) {
+		{"serverStream.subscribe", "too many subscriptions", mcp.Options{Limits: mcp.Limits{SubscriptionsPerConnection: 1}}, func(x *harness.Refusing) {
 			x.Lines(harness.Listen("1", `{}`)+"\n", harness.Listen("2", `{}`)+"\n")
 		}, "busy", "pipe"},
 		{"request.skip", "what waits when its connection ends", mcp.Options{Limits: mcp.Limits{Concurrent: 1}}, func(x *harness.Refusing) { x.WaitInVain() }, "down", "pipe"},
@@ -253,8 +253,8 @@ func TestRefusals(t *testing.T) {
 			way.do(x)
 			via := cmp.Or(way.via, "http")
 			for _, e := range told.heard(1) {
-				if e.Why != way.why || string(e.Via) != via || e.Err == nil || e.Frame != nil {
-					t.Errorf("%s via %s: %+v, want %s via %s", e.Why, e.Via, e.Err, way.why, via)
+				if e.Reason != way.why || string(e.Transport) != via || e.Err == nil || e.Frame != nil {
+					t.Errorf("%s via %s: %+v, want %s via %s", e.Reason, e.Transport, e.Err, way.why, via)
 				}
 			}
 			if n := len(told.told); n != 0 {
@@ -405,7 +405,7 @@ func TestRefusalsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, list, _ := strings.Cut(string(text), "Why of refused is")
+	_, list, _ := strings.Cut(string(text), "Reason of refused is")
 	list, _, _ = strings.Cut(list, "// Fields")
 	documented := map[string]bool{}
 	for line := range strings.Lines(list) {

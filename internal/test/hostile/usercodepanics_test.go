@@ -52,11 +52,11 @@ func init() {
 	tell("test:TestDoorOfNotifications", "mcp.Server.OnNotification(fn)")
 	tell("test:TestCredentials", "gateway.Upstream.For")
 	tell("test:TestCodeThatDoesNotReturn", "mcp.Tool(fn)", "schema.NewRule(check)", "schema.NewStructRule(check)", "schema.Options.Formats")
-	tell("test:TestEndsThatDoNotReturn", "mcp.Options.OnSessionEnd", "mcp.Server.Do(fn)")
+	tell("test:TestEndsThatDoNotReturn", "mcp.Options.OnSessionEnd", "mcp.Server.WithSession(fn)")
 	tell("test:TestConnectionsThatDoNotReturn", "transport.Conn", "transport.NewSocket(conn)", "mcp.Server.Serve(listener)", "mcp.Server.ServeUpgrade(upgrade)")
 	tell("test:TestStreamThatDoesNotReturn", "transport.NewStream(r)", "transport.NewStream(w)", "client.Stream(r)", "client.Stream(w)")
 	tell("test:TestStoreThatDoesNotReturn", "scale.Store", "scale.Watcher", "session.Config.StoreFailed")
-	tell("test:TestBearerWithCodeThatDoesNotReturn", "auth.Verifier", "auth.VerifierFunc", "auth.Options.Refused")
+	tell("test:TestBearerWithCodeThatDoesNotReturn", "auth.Verifier", "auth.VerifierFunc", "auth.Options.OnRefused")
 	tell("test:TestDoorsOfVerifiers", "auth.DPoPOptions.URL", "auth.IntrospectionOptions.Authorize", "auth.IntrospectionOptions.Client", "auth.JWTOptions.Check")
 	tell("test:TestKeysOfARoundTripperThatDoesNotReturn", "auth.KeyOptions.Client")
 	tell("test:TestCallbacksThatDoNotReturn", "client.Options.Inject", "client.Options.Trace", "client.Options.OnState", "client.Options.OnNotification", "client.Options.OnLog", "client.Options.Elicit")
@@ -84,7 +84,7 @@ func init() {
 	tell("called on the goroutine of net/http, which answers for its handlers", "auth.Resource.Bearer(next)", "auth.Resource.Metadata(next)",
 		"authtest.Options.Client", "authtest.Server.Middleware(next)", "websocket.Server")
 	tell("called on the goroutine of who calls the function; in a handler that is in the guard of the call",
-		"mcp.Page(key)", "frame.Frame.AssignNew(fn)", "frame.Key.GetOrSet(fn)", "frame.Key.Update(fn)",
+		"mcp.Page(key)", "frame.Frame.GetOrSet(fn)", "frame.Key.GetOrSet(fn)", "frame.Key.Update(fn)",
 		"client.Options.Around", "pool.Pool.Do(fn)", "protocol.DecodeLines(r)", "session.Manager.Each(fn)", "protocol.CallToolResult.AppendStructured",
 		"transporttest.Run(open)", "transporttest.Link.HalfClose")
 	tell("os/exec copies to it on a goroutine of its own that nobody else can guard; the default, and an *os.File, are copied by nobody",
@@ -485,7 +485,7 @@ func TestEndsThatDoNotReturn(t *testing.T) {
 			go func() { // who calls Do may be ended by its own func
 				err := errors.New("the goroutine of Do ended")
 				defer func() { posted <- err }()
-				err = s.Do(t.Context(), id.Load().(string), func(*mcp.Frame) error { fail(); return nil })
+				err = s.WithSession(t.Context(), id.Load().(string), func(*mcp.Frame) error { fail(); return nil })
 			}()
 			if err := <-posted; err == nil || strings.Contains(err.Error(), harness.SecretText) {
 				t.Errorf("Do says %v", err)

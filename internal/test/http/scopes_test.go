@@ -273,7 +273,7 @@ func TestScopesWithoutBearer(t *testing.T) {
 }
 
 // A handler may find out by itself what is needed; the challenge has all of it.
-func TestNeedScopes(t *testing.T) {
+func TestRequireScopes(t *testing.T) {
 	for _, rev := range testdep.Revisions() {
 		s := harness.Bare(mcp.Options{})
 		s.MustAdd(mcp.Tool("write", func(f *mcp.Frame, in struct {
@@ -285,7 +285,7 @@ func TestNeedScopes(t *testing.T) {
 					return "", err
 				}
 			}
-			if err := f.NeedScopes("folder:" + in.Folder); err != nil {
+			if err := f.RequireScopes("folder:" + in.Folder); err != nil {
 				return "", fmt.Errorf("before anything is done: %w", err)
 			}
 			return "written by " + f.Identity().Subject, nil
@@ -308,13 +308,13 @@ func TestNeedScopes(t *testing.T) {
 
 // An argument that a scope is made of cannot ask for another scope, nor send the
 // client to the metadata of somebody else.
-func TestNeedScopesOfArguments(t *testing.T) {
+func TestRequireScopesOfArguments(t *testing.T) {
 	s := harness.Bare(mcp.Options{})
 	ran := false
 	s.MustAdd(mcp.Tool("write", func(f *mcp.Frame, in struct {
 		Folder string `json:"folder"`
 	}) (string, error) {
-		if err := f.NeedScopes("folder:" + in.Folder); err != nil {
+		if err := f.RequireScopes("folder:" + in.Folder); err != nil {
 			return "", err
 		}
 		ran = true
@@ -335,7 +335,7 @@ func TestNeedScopesOfArguments(t *testing.T) {
 			}
 			// The same with nothing else that is needed, and without Bearer.
 			f := frame.Internal(call.Private{}).New(mcp.WithIdentity(t.Context(), &frame.Identity{Subject: "alice"}), upcall.Config{Revision: rev})
-			if fault := f.NeedScopes("folder:" + folder); fault == nil || strings.Contains(fault.Error(), "folder:") {
+			if fault := f.RequireScopes("folder:" + folder); fault == nil || strings.Contains(fault.Error(), "folder:") {
 				t.Errorf("%q: %v", folder, fault)
 			}
 			if status, challenge := frame.Internal(call.Private{}).Challenge(f); status != 0 || challenge != "" {

@@ -65,7 +65,7 @@ func TestWarnsOfHosts(t *testing.T) {
 		{"name", func(s *mcp.Server) error { return s.Add(mcp.Tool("weather.now", text, doc)) },
 			[]string{`tool "weather.now": name: Claude Desktop and OpenAI take letters, digits, _ and - only; rename it`}},
 		{"long name", func(s *mcp.Server) error { return s.Add(mcp.Tool(strings.Repeat("x", 65), text, doc)) }, []string{"name-long"}},
-		{"set", func(s *mcp.Server) error { return s.Set("set", mcp.Tool("weather.now", text, doc)) }, []string{"name"}},
+		{"set", func(s *mcp.Server) error { return s.AddSet("set", mcp.Tool("weather.now", text, doc)) }, []string{"name"}},
 		{"long text", func(s *mcp.Server) error { return s.Add(mcp.Tool("long", text, mcp.Doc(strings.Repeat("x", 2049)))) }, []string{"text-2048"}},
 		{"a note", func(s *mcp.Server) error { return s.Add(mcp.Tool("long", text, mcp.Doc(strings.Repeat("x", 1025)))) }, nil},
 		{"recursion", func(s *mcp.Server) error {

@@ -20,10 +20,10 @@ import (
 func addSets(t *testing.T, s *mcp.Server) {
 	t.Helper()
 	for _, err := range []error{
-		s.Set("admin", harness.Tool("ban"), mcp.Prompt("ban_letter", func(*mcp.Frame, struct{}) (string, error) { return "banned", nil }),
+		s.AddSet("admin", harness.Tool("ban"), mcp.Prompt("ban_letter", func(*mcp.Frame, struct{}) (string, error) { return "banned", nil }),
 			mcp.Bytes("file:///bans", []byte("bans"), mcp.MIME("text/plain"))),
-		s.Set("audit", harness.Tool("trace")),
-		s.Set("audit", mcp.Tool("hidden", func(*mcp.Frame, struct{}) (string, error) { return "", nil }, mcp.VisibleTo(func(*mcp.Frame) bool { return false }))),
+		s.AddSet("audit", harness.Tool("trace")),
+		s.AddSet("audit", mcp.Tool("hidden", func(*mcp.Frame, struct{}) (string, error) { return "", nil }, mcp.VisibleTo(func(*mcp.Frame) bool { return false }))),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -33,8 +33,8 @@ func addSets(t *testing.T, s *mcp.Server) {
 		Sets []string `json:"sets"`
 	}
 	s.MustAdd(
-		mcp.Tool("enable", func(f *mcp.Frame, in in) (string, error) { return "done", s.Enable(f, in.Sets...) }),
-		mcp.Tool("disable", func(f *mcp.Frame, in in) (string, error) { return "done", s.Disable(f, in.Sets...) }),
+		mcp.Tool("enable", func(f *mcp.Frame, in in) (string, error) { return "done", s.EnableSet(f, in.Sets...) }),
+		mcp.Tool("disable", func(f *mcp.Frame, in in) (string, error) { return "done", s.DisableSet(f, in.Sets...) }),
 	)
 }
 
@@ -136,16 +136,16 @@ func TestSetsAreTold(t *testing.T) {
 func TestSetFaults(t *testing.T) {
 	s := harness.ListenServer(t, mcp.Options{})
 	for want, err := range map[string]error{
-		"a name has 1 to 128":           s.Set("", harness.Tool("a")),
-		"component 0 is nil":            s.Set("admin", nil),
-		`method "own/method" cannot be`: s.Set("admin", mcp.Method("own/method", func(*mcp.Frame, struct{}) (struct{}, error) { return struct{}{}, nil })),
-		`"first" is registered already`: s.Set("admin", harness.Tool("first"), harness.Tool("never")),
+		"a name has 1 to 128":           s.AddSet("", harness.Tool("a")),
+		"component 0 is nil":            s.AddSet("admin", nil),
+		`method "own/method" cannot be`: s.AddSet("admin", mcp.Method("own/method", func(*mcp.Frame, struct{}) (struct{}, error) { return struct{}{}, nil })),
+		`"first" is registered already`: s.AddSet("admin", harness.Tool("first"), harness.Tool("never")),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
-	if err := s.Set("admin", harness.Tool("never")); err != nil {
+	if err := s.AddSet("admin", harness.Tool("never")); err != nil {
 		t.Error(err)
 	}
 }
@@ -158,10 +158,10 @@ func TestSetsOfMountedServers(t *testing.T) {
 			s := harness.ListenServer(t, mcp.Options{})
 			addSets(t, s)
 			child := mcp.NewServer(mcp.Info{Name: "child", Version: "1"}, nil)
-			if err := child.Set("admin", harness.Tool("grant")); err != nil {
+			if err := child.AddSet("admin", harness.Tool("grant")); err != nil {
 				t.Fatal(err)
 			}
-			child.MustAdd(mcp.Tool("enable", func(f *mcp.Frame, _ struct{}) (string, error) { return "done", child.Enable(f, "admin") }))
+			child.MustAdd(mcp.Tool("enable", func(f *mcp.Frame, _ struct{}) (string, error) { return "done", child.EnableSet(f, "admin") }))
 			if err := s.Mount("child", child); err != nil {
 				t.Fatal(err)
 			}

@@ -39,7 +39,7 @@ func TestExtensionFaults(t *testing.T) {
 			}
 		})
 	}
-	if err := harness.Bare(mcp.Options{}).Set("a", mcp.Extension("com.example/a", nil)); err == nil || !strings.Contains(err.Error(), `extension "com.example/a" cannot be in a set`) {
+	if err := harness.Bare(mcp.Options{}).AddSet("a", mcp.Extension("com.example/a", nil)); err == nil || !strings.Contains(err.Error(), `extension "com.example/a" cannot be in a set`) {
 		t.Errorf("in a set: %v", err)
 	}
 }

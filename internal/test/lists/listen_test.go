@@ -158,7 +158,7 @@ func TestListenFaults(t *testing.T) {
 				{`7`, `{"code":-32602,"message":"params.notifications must be an object, got number"}`},
 				{`{"resourceSubscriptions":["a","b","c"]}`, `{"code":-32602,"message":"params.notifications.resourceSubscriptions has more than 2 entries, the limit"}`},
 			} {
-				s := harness.ListenServer(t, mcp.Options{Limits: mcp.Limits{Resources: 2}})
+				s := harness.ListenServer(t, mcp.Options{Limits: mcp.Limits{ResourcesPerSubscription: 2}})
 				w := open(t, s)
 				w.Say(harness.Listen("1", tt.filter))
 				wantHeard(t, w, `{"jsonrpc":"2.0","id":1,"error":`+tt.want+`}`)
@@ -183,7 +183,7 @@ func TestListenLimits(t *testing.T) {
 		wantHeard(t, second, `{"jsonrpc":"2.0","id":2,"error":{"code":429,"message":"the server has 1 subscriptions open, the limit"}}`)
 	})
 	t.Run("connection", func(t *testing.T) {
-		w := harness.PipeWire(t, harness.ListenServer(t, mcp.Options{Limits: mcp.Limits{PerConnection: 1}}))
+		w := harness.PipeWire(t, harness.ListenServer(t, mcp.Options{Limits: mcp.Limits{SubscriptionsPerConnection: 1}}))
 		w.Say(harness.Listen("1", `{}`))
 		wantHeard(t, w, harness.Tagged("1", "subscriptions/acknowledged", `,"notifications":{}`))
 		w.Say(harness.Listen("2", `{}`))

@@ -34,7 +34,7 @@ func overHTTP(t *testing.T, opts mcp.Options, fn func(t *testing.T, s *mcp.Serve
 	}{{"taken over", false, plain}, {"net/http", true, plain}, {"encoded", false, encode}} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				opts.HTTP = mcp.HTTPOptions{NoTakeover: tt.noTakeover}
+				opts.HTTP = mcp.HTTPOptions{NoHijack: tt.noTakeover}
 				s := harness.ListenServer(t, opts)
 				n := &harness.Network{Conns: make(chan net.Conn), Done: make(chan struct{})}
 				server := &http.Server{Handler: tt.middleware(s.Handler())}

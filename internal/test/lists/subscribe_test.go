@@ -120,7 +120,7 @@ func nextData(t *testing.T, r *bufio.Reader) string {
 func TestLegacySubscriptions(t *testing.T) {
 	for name, open := range legacyWires {
 		t.Run(name, func(t *testing.T) {
-			s := watched(t, mcp.Options{Limits: mcp.Limits{Resources: 2}})
+			s := watched(t, mcp.Options{Limits: mcp.Limits{ResourcesPerSubscription: 2}})
 			w := open(t, s)
 			w.say(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
 			w.say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)

@@ -242,7 +242,7 @@ func TestBatchInAStore(t *testing.T) {
 		s.MustAdd(mcp.Tool("keep", func(f *mcp.Frame, in struct {
 			Name string `json:"name"`
 		}) (string, error) {
-			f.Assign(in.Name, true)
+			f.Set(in.Name, true)
 			return "kept", nil
 		}), mcp.Tool("sum", func(f *mcp.Frame, _ struct{}) (int, error) {
 			n := 0
@@ -371,7 +371,7 @@ func TestReplicasReachStream(t *testing.T) {
 			var asking sync.WaitGroup
 			for i, s := range r.Servers {
 				asking.Go(func() {
-					err := s.Do(t.Context(), id, func(f *mcp.Frame) error {
+					err := s.WithSession(t.Context(), id, func(f *mcp.Frame) error {
 						roots, err := frame.Roots(f, "roots")
 						if len(roots) != 2 {
 							t.Errorf("replica %d: roots %v", i, roots)

@@ -254,7 +254,7 @@ func TestObserversOfReplays(t *testing.T) {
 			},
 			Event: func(e mcp.Event) {
 				if strings.HasPrefix(e.Kind, "task") {
-					say(strings.TrimSpace(e.Kind + " " + e.Name + " " + e.Why))
+					say(strings.TrimSpace(e.Kind + " " + e.Name + " " + e.Reason))
 				}
 			},
 		}

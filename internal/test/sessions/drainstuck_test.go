@@ -25,7 +25,7 @@ func TestDrainEndsSubscriptionsOfConnections(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				opts := mcp.Options{}
 				if why == "age" {
-					opts.Timeouts.Stream = time.Hour
+					opts.Timeouts.StreamAge = time.Hour
 				}
 				s := harness.ListenServer(t, opts)
 				n := &harness.Network{Conns: make(chan net.Conn), Done: make(chan struct{})}

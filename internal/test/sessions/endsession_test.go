@@ -43,7 +43,7 @@ func TestEndSession(t *testing.T) {
 				id := <-started
 				switch by {
 				case "event":
-					if err := s.Do(t.Context(), id, end); err != nil {
+					if err := s.WithSession(t.Context(), id, end); err != nil {
 						t.Errorf("Do: %v", err)
 					}
 				case "notification":
@@ -60,7 +60,7 @@ func TestEndSession(t *testing.T) {
 				case <-time.After(harness.Patience):
 					t.Fatal("OnSessionEnd did not run")
 				}
-				if err := s.Do(t.Context(), id, end); !errors.Is(err, mcp.ErrSessionNotFound) {
+				if err := s.WithSession(t.Context(), id, end); !errors.Is(err, mcp.ErrSessionNotFound) {
 					t.Errorf("Do afterwards: %v, want ErrSessionNotFound", err)
 				}
 				if c, ok := p.C.(*harness.HTTPClient); ok {
@@ -112,7 +112,7 @@ func TestEndSessionOfConnection(t *testing.T) {
 	if err := json.Unmarshal([]byte(c.Say(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"id"}}`)[0]), &id); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Do(t.Context(), id.Result.Content[0].Text, end); err != nil {
+	if err := s.WithSession(t.Context(), id.Result.Content[0].Text, end); err != nil {
 		t.Errorf("Do: %v", err)
 	}
 	if err := <-served; !errors.Is(err, mcp.ErrSessionClosed) {

@@ -130,7 +130,7 @@ func TestDo(t *testing.T) {
 	}
 	c, id := harness.Session1(t, s)
 	for i, want := range []int{1, 3, 6} {
-		if err := s.Do(t.Context(), id, ship(i+1)); err != nil {
+		if err := s.WithSession(t.Context(), id, ship(i+1)); err != nil {
 			t.Fatal(err)
 		}
 		if got := c.Hear(); got != note("notifications/message", fmt.Sprintf(`{"level":"info","data":%d}`, want)) {
@@ -140,7 +140,7 @@ func TestDo(t *testing.T) {
 			t.Errorf("heard %s, want the sum %d", got, want)
 		}
 	}
-	if err := s.Do(t.Context(), id, func(f *mcp.Frame) error { return s.AddToSession(f, harness.Tool("own")) }); err != nil {
+	if err := s.WithSession(t.Context(), id, func(f *mcp.Frame) error { return s.AddToSession(f, harness.Tool("own")) }); err != nil {
 		t.Error(err)
 	}
 	if got := c.Hear(); !strings.Contains(got, "tools/list_changed") {
@@ -153,10 +153,10 @@ func TestDo(t *testing.T) {
 		is    error
 		holds string
 	}{
-		{"error of the func", s.Do(t.Context(), id, func(*mcp.Frame) error { return errKnown }), errKnown, ""},
-		{"panic", s.Do(t.Context(), id, func(*mcp.Frame) error { panic("event") }), nil, "panicked"},
-		{"nobody", s.Do(t.Context(), "nobody", ship(1)), mcp.ErrSessionNotFound, ""},
-		{"cancelled", s.Do(ctx, id, func(f *mcp.Frame) error { cancel(); <-f.Done(); return f.Err() }), context.Canceled, ""},
+		{"error of the func", s.WithSession(t.Context(), id, func(*mcp.Frame) error { return errKnown }), errKnown, ""},
+		{"panic", s.WithSession(t.Context(), id, func(*mcp.Frame) error { panic("event") }), nil, "panicked"},
+		{"nobody", s.WithSession(t.Context(), "nobody", ship(1)), mcp.ErrSessionNotFound, ""},
+		{"cancelled", s.WithSession(ctx, id, func(f *mcp.Frame) error { cancel(); <-f.Done(); return f.Err() }), context.Canceled, ""},
 	} {
 		if tt.err == nil || tt.is != nil && !errors.Is(tt.err, tt.is) || !strings.Contains(tt.err.Error(), tt.holds) {
 			t.Errorf("%s: %v", tt.name, tt.err)

@@ -55,7 +55,7 @@ func lifecycleServer(e *endings, change func(*mcp.Options)) *mcp.Server {
 			if f.ClientInfo().Name == "broken" {
 				return errors.New("no database")
 			}
-			f.Assign("who", f.ClientInfo().Name)
+			f.Set("who", f.ClientInfo().Name)
 			return nil
 		},
 		OnSessionEnd: e.add,

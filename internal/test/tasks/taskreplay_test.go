@@ -38,7 +38,7 @@ func TestTaskReplayed(t *testing.T) {
 				if err != nil {
 					return "", err
 				}
-				run, token := f.Run()
+				run, token := f.TaskRun()
 				mu.Lock()
 				runs = append(runs, fmt.Sprintln(run, token > last, f.Principal(), f.HTTPRequest() != nil))
 				last = token

@@ -40,7 +40,7 @@ func behind() *mcp.Server {
 		mcp.Tool("count", func(f *mcp.Frame, _ struct{}) (int, error) {
 			n, _ := f.Get("n")
 			next, _ := n.(int)
-			f.Assign("n", next+1)
+			f.Set("n", next+1)
 			return next + 1, nil
 		}),
 		mcp.Tool("fail", func(*mcp.Frame, struct{}) (string, error) { return "", errors.New("as it must") }),
@@ -341,7 +341,7 @@ func TestResult(t *testing.T) {
 // What the proxy refuses to a client is not subscribed to behind it, and what
 // could not be subscribed to is tried again.
 func TestSubscribeTooMuch(t *testing.T) {
-	server := mcp.NewServer(mcp.Info{Name: "behind", Version: "7"}, &mcp.Options{Limits: mcp.Limits{Resources: 5000}})
+	server := mcp.NewServer(mcp.Info{Name: "behind", Version: "7"}, &mcp.Options{Limits: mcp.Limits{ResourcesPerSubscription: 5000}})
 	server.MustAdd(mcp.Template("note://{id}", func(_ *mcp.Frame, in struct {
 		ID string `json:"id"`
 	}) (string, error) {

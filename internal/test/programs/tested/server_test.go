@@ -42,7 +42,7 @@ func TestServer(t *testing.T) {
 		if sum := mcptest.Call[int](c, "add", AddIn{1, 2}); sum != 3 {
 			t.Errorf("got %d", sum)
 		}
-		if c.Can("elicitation") && c.Call("reset", nil).Text() != "reset" {
+		if c.Supports("elicitation") && c.Call("reset", nil).Text() != "reset" {
 			t.Error("not reset")
 		}
 	}, mcptest.Accepting(Sure{true}))
