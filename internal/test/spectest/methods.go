@@ -11,7 +11,9 @@ const tasksFolder = "ext-tasks"
 
 // folderOf returns the folder of the schema that has a method's messages.
 func folderOf(rev protocol.Revision, method string) string {
-	if strings.HasPrefix(method, "tasks/") || method == "notifications/tasks" {
+	switch {
+	case method == protocol.MethodTasksList, method == protocol.MethodTasksResult: // only 2025-11-25 has these
+	case strings.HasPrefix(method, "tasks/"), method == protocol.MethodTaskStatus:
 		return tasksFolder
 	}
 	return rev.String()
@@ -39,6 +41,8 @@ var Results = map[string]string{
 	"tasks/get":    "GetTaskResult",
 	"tasks/update": "UpdateTaskResult",
 	"tasks/cancel": "CancelTaskResult",
+	"tasks/list":   "ListTasksResult",
+	"tasks/result": "GetTaskPayloadResult",
 
 	"elicitation/create":     "ElicitResult",
 	"sampling/createMessage": "CreateMessageResult",
@@ -57,6 +61,7 @@ var FromServer = map[string]string{
 	"notifications/subscriptions/acknowledged": "SubscriptionsAcknowledgedNotification",
 	"notifications/elicitation/complete":       "ElicitationCompleteNotification",
 	"notifications/tasks":                      "TaskStatusNotification",
+	"notifications/tasks/status":               "TaskStatusNotification",
 
 	"ping":                   "PingRequest",
 	"elicitation/create":     "ElicitRequest",
@@ -91,4 +96,6 @@ var FromClient = map[string]string{
 	"tasks/get":    "GetTaskRequest",
 	"tasks/update": "UpdateTaskRequest",
 	"tasks/cancel": "CancelTaskRequest",
+	"tasks/list":   "ListTasksRequest",
+	"tasks/result": "GetTaskPayloadRequest",
 }
