@@ -14,7 +14,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/talaria-go/mcp/client/internal/callback"
 	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/internal/attend"
 	"github.com/talaria-go/mcp/internal/inflight"
@@ -341,7 +340,7 @@ func (c *Client) discard(conn *connection) {
 // guard runs a callback of the user on a goroutine of its own and waits for it.
 // Whatever the callback does, guard returns; a panic is logged and is the
 // error.
-func (c *Client) guard(name string, fn func()) error { return callback.Run(c.opts.Logger, name, fn) }
+func (c *Client) guard(name string, fn func()) error { return link.Callback(c.opts.Logger, name, fn) }
 
 // logDropped writes to the log that something of the server was dropped, with what more
 // adds. A server can send any number of such things, so lines with one text are few.

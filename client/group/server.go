@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/client/internal/callback"
+	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/client/internal/reconnector"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/safely"
@@ -129,7 +129,7 @@ func (s *server) start(ctx context.Context, tasks *sync.WaitGroup) {
 func (s *server) changed(c *client.Client, err error) {
 	if fn := s.group.opts.OnStatus; fn != nil && (c != nil || err != nil) {
 		status := s.status()
-		_ = callback.Run(s.Options.Logger, "OnStatus", func() { fn(status) }) // a panic is in the log
+		_ = link.Callback(s.Options.Logger, "OnStatus", func() { fn(status) }) // a panic is in the log
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/client/internal/callback"
+	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/client/internal/reconnector"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -39,7 +39,7 @@ func (m *member) changed(c *client.Client, err error) {
 	p.settle()
 	p.mu.Unlock()
 	if p.opts.OnChange != nil && (c != nil || err != nil) {
-		_ = callback.Run(p.client.Logger, "OnChange", func() { p.opts.OnChange(m.id, err) }) // a panic is in the log
+		_ = link.Callback(p.client.Logger, "OnChange", func() { p.opts.OnChange(m.id, err) }) // a panic is in the log
 	}
 }
 

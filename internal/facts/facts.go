@@ -3,7 +3,11 @@
 // defaults.
 package facts
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"errors"
+	"time"
+)
 
 // Plan is what a server asks of a schema.Plan besides its schema and decoder.
 type Plan struct {
@@ -24,3 +28,31 @@ type Header struct {
 	Name string   // what follows "Mcp-Param-"
 	Path []string // member names from the root
 }
+
+// Defaults that several packages have in common.
+const (
+	MaxMessage   = 4 << 20          // bytes of a message
+	ReadTimeout  = 30 * time.Second // for the rest of a message that a peer has begun
+	WriteTimeout = 30 * time.Second // for a peer to take what is written
+)
+
+// ErrArguments is in the chain of errors for arguments that do not fit.
+var ErrArguments = errors.New("the arguments do not fit")
+
+// ErrHalfMessage is the error of a transport.Conn whose peer began a message and
+// did not end it in ReadTimeout, or what options name. Nothing more can be read.
+var ErrHalfMessage = errors.New("transport: the peer has begun a message and not ended it in time")
+
+// Keys of _meta that the specification reserves (basic/index and
+// basic/patterns/subscriptions of 2026-07-28). protocol.Meta has the values of
+// those that requests carry.
+const (
+	MetaVersion      = metaPrefix + "protocolVersion"
+	MetaClientInfo   = metaPrefix + "clientInfo"
+	MetaCapabilities = metaPrefix + "clientCapabilities"
+	MetaLogLevel     = metaPrefix + "logLevel"
+	MetaServerInfo   = metaPrefix + "serverInfo"
+	MetaSubscription = metaPrefix + "subscriptionId" // in messages, which one they belong to
+
+	metaPrefix = "io.modelcontextprotocol/"
+)

@@ -23,6 +23,10 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/rs/zerolog"
+
+	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -146,4 +150,16 @@ func TooLong(to Receiver, long *transport.TooLongError) {
 	text, _ := long.Message()
 	m, _ := protocol.Decode(text) // has what is known also with an error
 	f.Fail(&m, fmt.Errorf("a message of the server was not taken: %w", long))
+}
+
+// Callback calls a callback of options, of a client, a pool or a group, and returns
+// whatever it does: panic or runtime.Goexit do not end the goroutine of a connection. A panic is logged with the name of the callback, and is the error.
+// logger may be nil.
+func Callback(logger *zerolog.Logger, name string, fn func()) error {
+	err := safely.Apart(fn)
+	if failure, ok := errors.AsType[*safely.Failure](err); ok && logger != nil {
+		safely.Log(logger.Error().Str("callback", name).Str("panic", visible.Text(failure.Value, visible.Sentence)).
+			Bytes("stack", failure.Stack), "a callback panicked")
+	}
+	return err
 }
