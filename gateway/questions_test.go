@@ -199,11 +199,11 @@ func TestParked(t *testing.T) {
 func TestParkingBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := parking{question: time.Minute, runs: map[string]*run{}, callers: map[poolKey]int{}}
-		cancelled := 0
+		var cancelled atomic.Int64
 		parked := 0
 		for caller := range 20 {
 			for i := range maxParkedCaller + 1 {
-				r := &run{id: fmt.Sprint(caller, "/", i), who: poolKey{key: connKey{caller: fmt.Sprint(caller)}}, cancel: func() { cancelled++ }}
+				r := &run{id: fmt.Sprint(caller, "/", i), who: poolKey{key: connKey{caller: fmt.Sprint(caller)}}, cancel: func() { cancelled.Add(1) }}
 				err := p.park(r)
 				if want := parked >= maxParked || i >= maxParkedCaller; (err != nil) != want {
 					t.Fatalf("run %d of caller %d: %v", i, caller, err)
@@ -218,8 +218,8 @@ func TestParkingBounds(t *testing.T) {
 		}
 		time.Sleep(time.Minute + time.Second)
 		synctest.Wait()
-		if cancelled != maxParked-1 || len(p.runs) != 0 || len(p.callers) != 0 {
-			t.Errorf("%d cancelled, %d parked, %d callers", cancelled, len(p.runs), len(p.callers))
+		if cancelled.Load() != maxParked-1 || len(p.runs) != 0 || len(p.callers) != 0 {
+			t.Errorf("%d cancelled, %d parked, %d callers", cancelled.Load(), len(p.runs), len(p.callers))
 		}
 	})
 }
