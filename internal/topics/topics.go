@@ -695,11 +695,9 @@ func (h *Hub) readKeys(keys []scale.Key) error {
 		}
 		if _, unread := h.unread[e.Key]; unread {
 			delete(h.unread, e.Key)
-			if e.Rev > max(t.from, t.known) {
-				h.changed(t)
+			if e.Rev <= t.from { // all who are here came later
+				t.known = max(t.known, e.Rev)
 			}
-			t.known = max(t.known, e.Rev)
-			continue
 		}
 		if e.Rev > t.known {
 			h.heard(t, scale.Message{Key: e.Key, Rev: e.Rev})
