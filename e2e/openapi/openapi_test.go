@@ -126,8 +126,10 @@ func TestPublished(t *testing.T) {
 }
 
 // unable are the errors of what the judge cannot check: patterns that are not Go's, XML,
-// objects in lists of a query, and variables behind the "?" of a path.
-var unable = []string{"error parsing regexp", "unsupported content type", "schema has non primitive type object", "in path has an error: value is required but missing"}
+// lists of objects or lists in parameters, forms of any schema but an object's, and
+// variables behind the "?" of a path; and parameters that OpenAPI ignores, and it does not.
+var unable = regexp.MustCompile("error parsing regexp|unsupported content type|schema has non primitive type|unsupported schema of request body|" +
+	"in path has an error: value is required but missing|parameter \"(?i:Accept|Authorization|Content-Type)\" in header")
 
 // document makes tools of one document and calls each.
 func document(t *testing.T, c *tally, name string, text []byte) {
@@ -194,7 +196,7 @@ func document(t *testing.T, c *tally, name string, text []byte) {
 				continue
 			}
 			c.requests++
-			if err := valid(t, judge, op, sent); err != nil && !slices.ContainsFunc(unable, func(text string) bool { return strings.Contains(err.Error(), text) }) {
+			if err := valid(t, judge, op, sent); err != nil && !unable.MatchString(err.Error()) {
 				c.invalid++
 				c.note("INVALID", fmt.Sprintf("%T %v", err, err), name+" "+op.Method+" "+op.Path+" "+sent.last.URL.RequestURI()+fmt.Sprintf(" %.300s", sent.body))
 			}
@@ -204,13 +206,16 @@ func document(t *testing.T, c *tally, name string, text []byte) {
 
 // valid returns what kin-openapi has against a request.
 func valid(t *testing.T, judge *openapi3.T, op openapi.Operation, sent *recorder) error {
+	// The judge takes an empty form for no body, and wants an object as a text for one that
+	// the document describes so.
+	kind := sent.last.Header.Get("Content-Type")
+	noBody := strings.HasPrefix(kind, "text/plain") || len(sent.body) == 0 && kind == "application/x-www-form-urlencoded"
 	item := judge.Paths.Value(op.Path)
 	if item == nil || item.GetOperation(op.Method) == nil {
 		return fmt.Errorf("the judge has no such operation")
 	}
 	req := sent.last.Clone(t.Context())
 	req.Body = io.NopCloser(bytes.NewReader(sent.body))
-	req.Header.Set("Authorization", "Bearer x") // as a parameter it is ignored by OpenAPI, and not by the judge
 	path, _, _ := strings.Cut(op.Path, "#")
 	path, _, _ = strings.Cut(path, "?")
 	names := regexp.MustCompile(`\{([^{}]*)\}`).FindAllStringSubmatch(path, -1)
@@ -229,6 +234,6 @@ func valid(t *testing.T, judge *openapi3.T, op openapi.Operation, sent *recorder
 	return openapi3filter.ValidateRequest(t.Context(), &openapi3filter.RequestValidationInput{
 		Request: req, PathParams: params, QueryParams: req.URL.Query(),
 		Route:   &routers.Route{Spec: judge, Path: op.Path, PathItem: item, Method: op.Method, Operation: item.GetOperation(op.Method)},
-		Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, SkipSettingDefaults: true},
+		Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, SkipSettingDefaults: true, ExcludeRequestBody: noBody},
 	})
 }
