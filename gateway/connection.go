@@ -52,7 +52,7 @@ type connection struct {
 	listed   chan struct{} // closed after the first attempt to list
 	catalog  atomic.Pointer[catalog]
 	late     atomic.Bool   // a client has seen a list without this connection
-	level    atomic.Uint32 // of the session's log; 0 and info are what upstreams do by themselves
+	level    atomic.Uint32 // of the session's log; 0 and info are what legacy upstreams send by themselves
 
 	busy    int // requests that use it
 	used    time.Time
@@ -173,7 +173,7 @@ func (c *connection) list(ctx context.Context) error {
 		} else if rev != 0 {
 			c.upstream.era.Store(eraLegacy)
 		}
-		if level := protocol.Level(c.level.Load()); level != 0 && level != protocol.LevelInfo && c.catalog.Load() == nil {
+		if level := protocol.Level(c.level.Load()); level != 0 && (level != protocol.LevelInfo || cl.Revision().Modern()) && c.catalog.Load() == nil {
 			c.setLevel(level)
 		}
 		now, err = newCatalog(ctx, c.upstream, cl)

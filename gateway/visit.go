@@ -209,16 +209,23 @@ func (v *visit) end() {
 	}
 }
 
-// setLevel sets the log level at the upstreams of a session.
+// setLevel sets the log level at the upstreams of a session, before its next call can get
+// there. An upstream has listWait for it.
 func (g *Gateway) setLevel(f *mcp.Frame) {
 	x := internal.Session(f)
 	if x == nil {
 		return
 	}
 	level := x.LogLevel()
+	var setting sync.WaitGroup
 	g.pool.session(f.SessionID(), func(c *connection) {
-		g.spawn(func() { c.setLevel(level) })
+		c.level.Store(uint32(level)) // for one that has not listed
+		setting.Add(1)
+		if !g.spawn(func() { defer setting.Done(); c.setLevel(level) }) {
+			setting.Done()
+		}
 	})
+	setting.Wait()
 }
 
 // maxWatched is the number of resources of an upstream whose changes reach clients. Clients
