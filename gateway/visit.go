@@ -10,6 +10,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -265,7 +266,7 @@ func (g *Gateway) subscribe(f *mcp.Frame, next mcp.Handler) (protocol.Result, er
 			err = c.watch(f, uri)
 		}
 		if err != nil && !errors.Is(err, client.ErrUnsupported) {
-			g.log.Debug().Str("server", u.name).Err(visible.Error(err)).Msg("subscribing at an upstream failed")
+			safely.Log(g.log.Debug().Str("server", u.name).Err(visible.Error(err)), "subscribing at an upstream failed")
 		}
 	}
 	return next(f)

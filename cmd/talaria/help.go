@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/talaria-go/mcp/cmd/talaria/internal/arguments"
+	"github.com/talaria-go/mcp/internal/names"
 )
 
 // strictHelp is a help command that fails for unknown commands.
@@ -42,12 +42,12 @@ func (h *strictHelp) replace() {
 
 // unknownCommand is the error for a name that is not a command's.
 func unknownCommand(root *cobra.Command, name string) error {
-	var names []string
+	var known []string
 	for _, c := range root.Commands() {
-		names = append(names, c.Name())
+		known = append(known, c.Name())
 	}
 	hint := "talaria -h lists the commands"
-	if near := arguments.Nearest(name, names); near != "" {
+	if near := names.Nearest(name, known); near != "" {
 		hint = "did you mean talaria " + near + "? " + hint
 	}
 	return usage("unknown command %q", name).with(hint)

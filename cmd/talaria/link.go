@@ -49,10 +49,10 @@ func (l *linkCommand) run(args []string) error {
 		return usage("there is no server").with("name a URL, or a command after --, as in: talaria link --host " + host.ID + " --name " + l.name + " -- weather -v")
 	}
 	s := hosts.Server{Name: l.name}
-	if s.Env, err = names("--env", l.env); err != nil {
+	if s.Env, err = referenced("--env", l.env); err != nil {
 		return err
 	}
-	if s.Headers, err = names("--header", l.header); err != nil {
+	if s.Headers, err = referenced("--header", l.header); err != nil {
 		return err
 	}
 	switch url := isURL(args[0]); {
@@ -80,8 +80,8 @@ func (l *linkCommand) run(args []string) error {
 	return nil
 }
 
-// names reads a flag that names what has a value elsewhere.
-func names(flag string, list []string) (map[string]string, error) {
+// referenced reads a flag that names variables or headers, whose values are elsewhere.
+func referenced(flag string, list []string) (map[string]string, error) {
 	out := map[string]string{}
 	for _, name := range list {
 		if name, _, given := strings.Cut(name, "="); given {
