@@ -146,7 +146,7 @@ func TestLongMessageLogCallsFrame(t *testing.T) {
 	}
 }
 
-// writerFunc is an io.Writer that calls a func.
+// writerFunc is an io.Writer that calls a function.
 type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

@@ -218,7 +218,7 @@ func TestForeignNotFound(t *testing.T) {
 	}
 }
 
-// The official Go SDK has one error for a resource that is not there, in all revisions.
+// The official Go SDK uses one error for a missing resource in all revisions.
 func TestNotFoundOfGoSDK(t *testing.T) {
 	for _, rev := range testdep.Revisions() {
 		script := mcptest.NewScript(t, rev, map[string]func(json.RawMessage) (any, error){

@@ -63,7 +63,7 @@ const attempts = 3
 // rounds as the server wants, and repeatedly where that is safe.
 func (r *request) do(ctx context.Context) (result json.RawMessage, err error) {
 	err = r.client.within(ctx, r.method, r.name, func(ctx context.Context) error {
-		result, err = r.insist(ctx)
+		result, err = r.doAround(ctx)
 		return err
 	})
 	if err != nil {
@@ -72,8 +72,8 @@ func (r *request) do(ctx context.Context) (result json.RawMessage, err error) {
 	return result, nil
 }
 
-// insist calls do within Options.Around.
-func (r *request) insist(ctx context.Context) (json.RawMessage, error) {
+// doAround calls do within Options.Around.
+func (r *request) doAround(ctx context.Context) (json.RawMessage, error) {
 	began := time.Now()
 	for n := 1; ; n++ {
 		result, err := r.attempt(ctx)

@@ -382,7 +382,7 @@ func watchTask(ctx context.Context, c *Client, task *Task) *taskWatch {
 	w := &taskWatch{client: c, id: task.ID, stop: stop, over: make(chan struct{}), agreed: agreed, told: make(chan *Task, 1), born: task.born, pause: firstPoll}
 	if task.Status.Final() || !c.life.spawn(func() {
 		defer close(w.over)
-		s, err := c.Listen(ctx, protocol.SubscriptionFilter{TaskIDs: []string{task.ID}}, w.hear)
+		s, err := c.Listen(ctx, protocol.SubscriptionFilter{TaskIDs: []string{task.ID}}, w.receive)
 		if err != nil {
 			return // looking at the task is enough
 		}
@@ -396,7 +396,7 @@ func watchTask(ctx context.Context, c *Client, task *Task) *taskWatch {
 			}
 			w.listening.Store(false)
 		}
-		_ = s.Close() // its error is about a subscription that is no longer used
+		_ = s.Close() // the subscription is no longer used, so its error is ignored
 	}) {
 		close(w.over)
 	}
@@ -409,9 +409,9 @@ func (w *taskWatch) end() {
 	<-w.over
 }
 
-// hear receives a notification about the task. A newer one replaces one that has
+// receive takes a notification about the task. A newer one replaces one that has
 // not been taken.
-func (w *taskWatch) hear(n Notification) {
+func (w *taskWatch) receive(n Notification) {
 	if n.Method != protocol.MethodTaskStatus {
 		return
 	}

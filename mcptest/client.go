@@ -78,7 +78,7 @@ func (c *Client) open(to client.Transport) (err error) {
 	defer cancel()
 	c.client, err = client.Connect(ctx, to, &client.Options{
 		Info: c.conf.info, Revisions: []protocol.Revision{c.conf.revision}, Capabilities: *c.conf.capabilities,
-		OnRequest: c.answer, MaxRounds: maxRounds, LogLevel: c.conf.level, Trace: c.hear,
+		OnRequest: c.answer, MaxRounds: maxRounds, LogLevel: c.conf.level, Trace: c.traced,
 		Timeout: -1, MaxTimeout: -1, // the contexts have them
 		LaxCapabilities: true, NoCache: true, Tasks: client.TasksOff, NoReconnect: true,
 		CloseTimeout: max(c.conf.timeout, defaultTimeout),
@@ -210,10 +210,10 @@ func plain(ctx context.Context, err error) error {
 	return err
 }
 
-// hear receives every message of both sides, before the client handles it. text
+// traced receives every message of both sides, before the client handles it. text
 // is copied, as it is valid during the call only. What the server sends and is
 // not a message fails the test, though a client would continue.
-func (c *Client) hear(fromServer bool, text []byte) {
+func (c *Client) traced(fromServer bool, text []byte) {
 	text = bytes.Clone(text)
 	for _, trace := range c.conf.traces {
 		trace(fromServer, text)

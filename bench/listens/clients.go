@@ -25,8 +25,8 @@ type client struct {
 	last []byte // the last message
 }
 
-// patience is the time limit of a round.
-const patience = time.Minute
+// timeLimit is the time limit of a round.
+const timeLimit = time.Minute
 
 // request returns the HTTP request that opens a subscription. All have the same
 // length.
@@ -140,7 +140,7 @@ func (c *client) read(heard chan<- error) {
 func (c *clients) wait() error { return c.await(len(c.all)) }
 
 func (c *clients) await(n int) error {
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(timeLimit)
 	defer timer.Stop()
 	for i := range n {
 		select {
@@ -149,7 +149,7 @@ func (c *clients) await(n int) error {
 				return err
 			}
 		case <-timer.C:
-			return fmt.Errorf("%d of %d clients have heard nothing after %v", n-i, n, patience)
+			return fmt.Errorf("%d of %d clients have heard nothing after %v", n-i, n, timeLimit)
 		}
 	}
 	return nil

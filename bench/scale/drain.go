@@ -133,7 +133,7 @@ func drainOf(o options, r *report, sessions bool) error {
 	if _, err := f[1].ask("grow", nil); err != nil {
 		return err
 	}
-	for late := time.Now().Add(patience); h.told.Load() < int64(len(h.all)); time.Sleep(10 * time.Millisecond) {
+	for late := time.Now().Add(timeLimit); h.told.Load() < int64(len(h.all)); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(late) {
 			return fmt.Errorf("%d of %d streams that are back hear of a change", h.told.Load(), len(h.all))
 		}

@@ -24,8 +24,8 @@ type audience struct {
 	told  chan heard // changes that the streams of the others receive
 }
 
-// patience is how long subscribers may take to receive a change.
-const patience = 30 * time.Second
+// timeLimit is how long subscribers may take to receive a change.
+const timeLimit = 30 * time.Second
 
 // openAudience opens n subscriptions at each replica.
 func openAudience(f fleet, n int) (*audience, error) {
@@ -75,7 +75,7 @@ func (a *audience) change(what string, values url.Values, c change, want int) (t
 
 // wait waits until want subscribers have received a change since a time.
 func (a *audience) wait(since time.Time, c change, want int) (took []time.Duration, err error) {
-	late := time.After(patience)
+	late := time.After(timeLimit)
 	known := map[*stream]bool{}
 	for len(took) < want {
 		select {
@@ -85,7 +85,7 @@ func (a *audience) wait(since time.Time, c change, want int) (took []time.Durati
 				took = append(took, h.at.Sub(since))
 			}
 		case <-late:
-			return nil, fmt.Errorf("%d of %d subscribers have heard of the change after %v", len(took), want, patience)
+			return nil, fmt.Errorf("%d of %d subscribers have heard of the change after %v", len(took), want, timeLimit)
 		}
 	}
 	return took, nil

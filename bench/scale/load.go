@@ -103,7 +103,7 @@ type stored struct {
 func store(e *engine, replicas, n, size int) (s *stored, err error) {
 	s = &stored{}
 	for range replicas {
-		one, err := redis.Open(context.Background(), redis.Options{URL: e.url(), Prefix: "load", Timeout: patience})
+		one, err := redis.Open(context.Background(), redis.Options{URL: e.url(), Prefix: "load", Timeout: timeLimit})
 		if err != nil {
 			s.close()
 			return nil, err

@@ -41,7 +41,7 @@ var errRefused = errors.New("a server answers with 503")
 
 // insist runs fn again, as clients do, while a server refuses.
 func insist(fn func() error) error {
-	for last := time.Now().Add(patience); ; time.Sleep(time.Second) {
+	for last := time.Now().Add(timeLimit); ; time.Sleep(time.Second) {
 		if err := fn(); !errors.Is(err, errRefused) || time.Now().After(last) {
 			return err
 		}

@@ -240,7 +240,7 @@ func write(t *testing.T, dir, name, text string) string {
 
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for late := time.Now().Add(patience); !holds(); time.Sleep(10 * time.Millisecond) {
+	for late := time.Now().Add(timeLimit); !holds(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(late) {
 			t.Fatalf("not so: %s", what)
 		}

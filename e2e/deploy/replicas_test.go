@@ -18,9 +18,9 @@ import (
 	"github.com/talaria-go/mcp/transport/websocket"
 )
 
-// patience is how long what has to happen may take, on a machine with much else
+// timeLimit is the longest wait of a test, on a machine with much else
 // to do.
-const patience = time.Minute
+const timeLimit = time.Minute
 
 const (
 	steps      = 8 // events of a call
@@ -98,7 +98,7 @@ func newFleet(t *testing.T, alone bool) *fleet {
 		served := make(chan error, 1)
 		go func() { served <- web.Serve(listener) }()
 		t.Cleanup(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			ctx, cancel := context.WithTimeout(context.Background(), timeLimit)
 			defer cancel()
 			_ = s.Shutdown(ctx) // the proxy has gone, and took the calls with it
 			_ = web.Close()
@@ -146,7 +146,7 @@ func (f *fleet) acknowledged(frame *mcp.Frame, in keyIn) (string, error) {
 			}
 		case <-frame.Done():
 			return "", frame.Err()
-		case <-time.After(patience):
+		case <-time.After(timeLimit):
 			return "", fmt.Errorf("event %d did not arrive before the next one was sent", n+1)
 		}
 	}
@@ -178,7 +178,7 @@ func (f *fleet) wait(frame *mcp.Frame, n int, in keyIn) (string, error) {
 		return "", frame.Err()
 	case <-c.done:
 		return "done", nil
-	case <-time.After(2 * patience):
+	case <-time.After(2 * timeLimit):
 		return "", errors.New("nobody has ended this call")
 	}
 }

@@ -36,7 +36,7 @@ func (s *site) browser(t *testing.T, version int) *http.Client {
 	protocols.SetHTTP1(version == 1)
 	protocols.SetHTTP2(version == 2)
 	transport := &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: s.roots}, Protocols: &protocols, MaxIdleConnsPerHost: 128, ExpectContinueTimeout: patience,
+		TLSClientConfig: &tls.Config{RootCAs: s.roots}, Protocols: &protocols, MaxIdleConnsPerHost: 128, ExpectContinueTimeout: timeLimit,
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, s.address)
 		},
@@ -49,7 +49,7 @@ func (s *site) browser(t *testing.T, version int) *http.Client {
 func (s *site) connect(t *testing.T, transport client.Transport, revision protocol.Revision) *client.Client {
 	t.Helper()
 	c, err := client.Connect(t.Context(), transport, &client.Options{
-		Revisions: []protocol.Revision{revision}, Timeout: 2 * patience, NoCache: true,
+		Revisions: []protocol.Revision{revision}, Timeout: 2 * timeLimit, NoCache: true,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -82,7 +82,7 @@ func works(t *testing.T, servers *fleet, web *site, transport client.Transport, 
 		if !strings.Contains(string(n.Params), watched) {
 			t.Errorf("heard %s %s", n.Method, n.Params)
 		}
-	case <-time.After(patience):
+	case <-time.After(timeLimit):
 		t.Error("the change was not heard")
 	}
 	if err := s.Close(); err != nil {
@@ -143,7 +143,7 @@ func leaves(t *testing.T, servers *fleet, web *site, browser *http.Client) {
 	}
 	select {
 	case <-c.ended:
-	case <-time.After(patience):
+	case <-time.After(timeLimit):
 		t.Error("the call goes on without its client")
 	}
 }

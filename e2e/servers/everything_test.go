@@ -289,7 +289,7 @@ func (s session) everythingCancel(t *testing.T) {
 	if !errors.Is(err, client.ErrTimeout) {
 		t.Errorf("got %v, want ErrTimeout", err)
 	}
-	if took := time.Since(start); took > patience/2 {
+	if took := time.Since(start); took > timeLimit/2 {
 		t.Errorf("giving up took %v", took)
 	}
 	s.says(t, "echo", map[string]string{"message": "still here"}, "still here")

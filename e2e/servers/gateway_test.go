@@ -18,9 +18,9 @@ func throughGateway(t *testing.T, behind client.Transport) client.Transport {
 		return behind
 	}
 	s := mcp.NewServer(mcp.Info{Name: "gateway", Version: "1"}, nil)
-	g := gateway.New(s, &gateway.Options{Client: client.Options{Timeout: patience}})
+	g := gateway.New(s, &gateway.Options{Client: client.Options{Timeout: timeLimit}})
 	t.Cleanup(func() {
-		ctx, stop := context.WithTimeout(context.Background(), patience)
+		ctx, stop := context.WithTimeout(context.Background(), timeLimit)
 		defer stop()
 		if err := s.Shutdown(ctx); err != nil {
 			t.Error(err)

@@ -123,7 +123,7 @@ func (p program) start(t *testing.T, port int, env []string, args ...string) {
 		}
 		log.Close()
 	})
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeLimit)
 	for {
 		conn, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", port), time.Second)
 		if err == nil {
@@ -161,7 +161,7 @@ func TestUnusableServers(t *testing.T) {
 		"nobody listens":  client.HTTP(fmt.Sprintf("http://127.0.0.1:%d/mcp", freePort(t)), nil),
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			ctx, cancel := context.WithTimeout(context.Background(), timeLimit)
 			defer cancel()
 			c, err := client.Connect(ctx, transport, nil)
 			if err == nil {
@@ -169,7 +169,7 @@ func TestUnusableServers(t *testing.T) {
 				t.Fatal("connected")
 			}
 			if ctx.Err() != nil {
-				t.Errorf("it took until the end of patience: %v", err)
+				t.Errorf("it took until the end of timeLimit: %v", err)
 			}
 			if name == "one that exits" {
 				contains(t, "error", err.Error(), "this is why")

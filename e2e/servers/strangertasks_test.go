@@ -129,7 +129,7 @@ func (s session) cancelled(t *testing.T) int {
 // see the end of e2e/quirks for a server that does not stand being hurried.
 func (s session) cancels(t *testing.T, n int) {
 	t.Helper()
-	for deadline := time.Now().Add(patience / 6); s.cancelled(t) != n; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(timeLimit / 6); s.cancelled(t) != n; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the server never noticed")
 		}

@@ -14,9 +14,9 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// patience is how long a server may take for one operation, and to start, on a
+// timeLimit is how long a server may take for one operation, and to start, on a
 // machine with much else to do.
-const patience = time.Minute
+const timeLimit = time.Minute
 
 // user answers what servers ask and hears what they tell.
 type user struct {
@@ -37,7 +37,7 @@ func newUser() *user {
 func (u *user) options() *client.Options {
 	return &client.Options{
 		Info:    protocol.Implementation{Name: "e2e", Version: "1.0.0"},
-		Timeout: patience, // a server in another language may need more than the default to start
+		Timeout: timeLimit, // a server in another language may need more than the default to start
 		Roots:   []protocol.Root{{URI: "file:///home/ada", Name: "home"}},
 		Sample:  u.sample, Elicit: u.elicit, ElicitURL: u.elicit,
 		OnLog:          func(l client.LogEntry) { offer(u.logs, l) },
@@ -103,8 +103,8 @@ func (u *user) samples() []*protocol.SampleParams {
 // hears waits for a notification whose params contain text.
 func (u *user) hears(t *testing.T, method, text string) {
 	t.Helper()
-	if !u.heard(patience, method, text) {
-		t.Fatalf("did not hear %s with %q within %v", method, text, patience)
+	if !u.heard(timeLimit, method, text) {
+		t.Fatalf("did not hear %s with %q within %v", method, text, timeLimit)
 	}
 }
 
@@ -130,7 +130,7 @@ func (s session) tells(t *testing.T, q quirks, method, text string, change, undo
 	t.Helper()
 	change()
 	for goes := 1; q.losesLast && goes < 5; goes++ {
-		if s.user.heard(patience/20, method, text) {
+		if s.user.heard(timeLimit/20, method, text) {
 			return
 		}
 		t.Logf("%s with %q was lost", method, text)
@@ -153,7 +153,7 @@ func (u *user) reads(t *testing.T, text string) client.LogEntry {
 // await takes from a channel until something is what is wanted.
 func await[T any](t *testing.T, queue <-chan T, what string, wanted func(T) bool) T {
 	t.Helper()
-	limit := time.After(patience)
+	limit := time.After(timeLimit)
 	for {
 		select {
 		case got := <-queue:
@@ -161,7 +161,7 @@ func await[T any](t *testing.T, queue <-chan T, what string, wanted func(T) bool
 				return got
 			}
 		case <-limit:
-			t.Fatalf("did not hear %s within %v", what, patience)
+			t.Fatalf("did not hear %s within %v", what, timeLimit)
 		}
 	}
 }
@@ -175,7 +175,7 @@ type session struct {
 // within returns a context for one operation.
 func within(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeLimit)
 	t.Cleanup(cancel)
 	return ctx
 }

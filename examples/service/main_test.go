@@ -19,8 +19,8 @@ import (
 	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
-// patience is how long what has to happen may take.
-const patience = 20 * time.Second
+// timeLimit is the longest wait of a test.
+const timeLimit = 20 * time.Second
 
 // build builds the program.
 func build(t *testing.T) string {
@@ -82,7 +82,7 @@ func (s *systemd) start(t *testing.T) *exec.Cmd {
 func (s *systemd) hears(t *testing.T, want string) {
 	t.Helper()
 	buf := make([]byte, 100)
-	if err := s.ear.SetReadDeadline(time.Now().Add(patience)); err != nil {
+	if err := s.ear.SetReadDeadline(time.Now().Add(timeLimit)); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := s.ear.Read(buf); err != nil || string(buf[:n]) != want {
@@ -136,7 +136,7 @@ func TestRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.hears(t, "STOPPING=1")
-	for late := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+	for late := time.Now().Add(timeLimit); ; time.Sleep(time.Millisecond) {
 		status, text, err := s.get("/readyz", "")
 		if status == http.StatusServiceUnavailable {
 			break

@@ -232,7 +232,7 @@ func checkRefuseAtOnce(k *kit) {
 	go func() {
 		var after scale.Rev
 		seen := 0
-		stop := time.Now().Add(patience)
+		stop := time.Now().Add(timeLimit)
 		for finished := false; !finished || seen < writers*each; {
 			finished = done.Load() == writers
 			ms, _, err := k.b.Read(k.Context(), "box", after, "me")
@@ -256,7 +256,7 @@ func checkRefuseAtOnce(k *kit) {
 	}()
 	k.each(writers, func(i int, s scale.Store) error {
 		defer done.Add(1)
-		stop := time.Now().Add(patience)
+		stop := time.Now().Add(timeLimit)
 		for n := 0; n < each && time.Now().Before(stop); {
 			_, _, err := s.Append(k.Context(), fill(scale.Post{Keep: 800, Data: fmt.Append(nil, i, "/", n), Refuse: true}))
 			if errors.Is(err, scale.ErrFull) {

@@ -160,7 +160,7 @@ func checkRevs(k *kit) {
 			grow(e.Rev, "what was due")
 		}
 	}
-	if now := scale.Rev(time.Now().UnixMicro()); last < now-scale.Rev(patience.Microseconds()) || last > now+scale.Rev(patience.Microseconds()) {
+	if now := scale.Rev(time.Now().UnixMicro()); last < now-scale.Rev(timeLimit.Microseconds()) || last > now+scale.Rev(timeLimit.Microseconds()) {
 		k.Errorf("Rev %d is not the time in microseconds, %d", last, now)
 	}
 }

@@ -82,8 +82,8 @@ const (
 	brief = 200 * time.Millisecond
 	long  = time.Hour
 	slack = 20 * time.Millisecond
-	// patience is how long something may take that happens by itself.
-	patience = 10 * time.Second
+	// timeLimit is the longest wait of a test.
+	timeLimit = 10 * time.Second
 )
 
 // key returns the key of a name in the part that most checks use.

@@ -250,7 +250,7 @@ func checkDuePutOff(k *kit) {
 func checkDueSays(k *kit) {
 	want := func(what string, e scale.Entry, from scale.Rev, in time.Duration) {
 		k.Helper()
-		if wait := time.Duration(e.Due-from) * time.Microsecond; wait < in-slack || wait > in+patience {
+		if wait := time.Duration(e.Due-from) * time.Microsecond; wait < in-slack || wait > in+timeLimit {
 			k.Errorf("%s: due %v after it was written, want %v", what, wait, in)
 		}
 		for _, known := range []scale.Rev{0, e.Rev} {
@@ -420,7 +420,7 @@ type owner struct {
 
 // work works until all is done.
 func (o *owner) work() error {
-	for stop := time.Now().Add(patience); o.left.Load() > 0; time.Sleep(lease / 4) {
+	for stop := time.Now().Add(timeLimit); o.left.Load() > 0; time.Sleep(lease / 4) {
 		es, err := o.s.Due(o.Context(), "part", "due", o.name, 2, lease)
 		if err != nil {
 			return err

@@ -44,7 +44,7 @@ func (h *heard) poke() {
 // wait waits until something holds of what was heard, with h.mu held, and
 // reports whether it came to that.
 func (h *heard) wait(holds func() bool) bool {
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(timeLimit)
 	defer timer.Stop()
 	for {
 		h.mu.Lock()
@@ -177,7 +177,7 @@ func checkHearAfterwards(k *kit) {
 				if err != nil {
 					k.Error(err)
 				}
-			case <-time.After(patience):
+			case <-time.After(timeLimit):
 				k.Fatal("nothing is heard")
 			}
 		}
@@ -221,7 +221,7 @@ func checkSubjects(k *kit) {
 	h.count("other", 0)
 	h.Remove("box")
 	heard := -1
-	for deadline := time.Now().Add(patience); ; { // what is on its way is heard still
+	for deadline := time.Now().Add(timeLimit); ; { // what is on its way is heard still
 		h.mu.Lock()
 		before := heard
 		heard = len(h.messages["box"])
@@ -282,7 +282,7 @@ func checkAddRemove(k *kit) {
 			if _, _, err := k.a.Append(k.Context(), scale.Post{Box: "box", Data: []byte(data)}); err != nil {
 				return err
 			}
-			for stop := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+			for stop := time.Now().Add(timeLimit); ; time.Sleep(time.Millisecond) {
 				if _, ok := seen.Load(data); ok {
 					break
 				}
@@ -322,7 +322,7 @@ func checkClose(k *kit) {
 	}
 	select {
 	case <-begun:
-	case <-time.After(patience):
+	case <-time.After(timeLimit):
 		k.Fatal("nothing is heard")
 	}
 	done := make(chan bool, 1)

@@ -35,8 +35,8 @@ type Link struct {
 	HalfClose func() error
 }
 
-// patience is the longest wait of a test before it fails.
-const patience = 20 * time.Second
+// timeLimit is the longest wait of a test before it fails.
+const timeLimit = 20 * time.Second
 
 // Run checks the Conns that open makes. open is called once for each check,
 // which closes both ends when it is done; it should fail t if it cannot make
@@ -97,12 +97,12 @@ func within(t *testing.T, what string, do func()) {
 		defer close(done)
 		do()
 	}()
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(timeLimit)
 	defer timer.Stop()
 	select {
 	case <-done:
 	case <-timer.C:
-		t.Fatalf("%s has not returned after %v", what, patience)
+		t.Fatalf("%s has not returned after %v", what, timeLimit)
 	}
 }
 

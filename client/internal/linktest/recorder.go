@@ -20,8 +20,8 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// patience is the longest wait of a test before it fails.
-const patience = 20 * time.Second
+// timeLimit is the longest wait of a test before it fails.
+const timeLimit = 20 * time.Second
 
 // Recorder is a link.Receiver that remembers. NewRecorder makes one.
 type Recorder struct {
@@ -79,7 +79,7 @@ func (r *Recorder) Fail(m *protocol.Message, err error) {
 // the thing that is missing then. done runs while r.mu is held.
 func (r *Recorder) wait(what string, done func() bool) {
 	r.t.Helper()
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(timeLimit)
 	defer timer.Stop()
 	for {
 		r.mu.Lock()
@@ -91,7 +91,7 @@ func (r *Recorder) wait(what string, done func() bool) {
 		select {
 		case <-change:
 		case <-timer.C:
-			r.t.Fatalf("no %s after %v; received %q, lost %v", what, patience, r.Texts(), r.lost)
+			r.t.Fatalf("no %s after %v; received %q, lost %v", what, timeLimit, r.Texts(), r.lost)
 		}
 	}
 }

@@ -128,7 +128,7 @@ func (b *tab) statuses() func(path string) int64 {
 		return 0
 	}
 	return func(path string) int64 {
-		for late := time.After(patience); ; {
+		for late := time.After(timeLimit); ; {
 			if status := first(path); status != 0 {
 				return status
 			}

@@ -113,7 +113,7 @@ func measure(t *testing.T, drive func(b *tab, press func(keys string)), program 
 	select {
 	case link := <-printed.found:
 		b.open(link)
-	case <-time.After(patience):
+	case <-time.After(timeLimit):
 		t.Fatalf("%s prints no link: %s", program, printed.text.Bytes())
 	}
 	drive(b, func(keys string) {

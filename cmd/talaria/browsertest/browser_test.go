@@ -25,8 +25,8 @@ var (
 	talaria  string
 )
 
-// patience is how long a condition may take, of which one takes a fraction.
-const patience = time.Minute
+// timeLimit is the longest wait for a condition of a page.
+const timeLimit = time.Minute
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "serve" {
@@ -137,7 +137,7 @@ func (b *tab) tell() {
 	if !b.t.Failed() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(b.ctx, timeLimit)
 	defer cancel()
 	if text, err := b.driver.evaluate(ctx, "location.href + '\\n' + document.title + '\\n' + document.body?.innerText"); err == nil {
 		b.t.Logf("the page: %s", strings.ReplaceAll(string(text), `\n`, "\n"))
@@ -156,7 +156,7 @@ func (b *tab) another() *tab {
 
 func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(b.ctx, timeLimit)
 	defer cancel()
 	if chromedp.FromContext(b.ctx).Target == nil { // the first step opens it, and it lives as long as that context
 		if err := chromedp.Do(b.ctx); err != nil {
@@ -171,7 +171,7 @@ func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 // within does something that takes a while at most.
 func (b *tab) within(do func(ctx context.Context) error) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(b.ctx, timeLimit)
 	defer cancel()
 	if err := do(ctx); err != nil {
 		b.t.Fatal(err)
@@ -186,7 +186,7 @@ func (b *tab) open(address string) {
 // eval returns the value of an expression, or of the promise that it is.
 func eval[T any](b *tab, expression string) (value T) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(b.ctx, timeLimit)
 	defer cancel()
 	text, err := b.driver.evaluate(ctx, expression)
 	if err == nil {
@@ -201,7 +201,7 @@ func eval[T any](b *tab, expression string) (value T) {
 // until waits for an expression to be true: of the page, which changes whenever it likes.
 func (b *tab) until(expression string) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(b.ctx, timeLimit)
 	defer cancel()
 	var err error
 	for asked := false; !asked; { // a page that is loaded anew forgets what it was asked

@@ -149,7 +149,7 @@ func (p pin) list(dir string) ([]json.RawMessage, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	late := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	late := time.AfterFunc(timeLimit, func() { _ = cmd.Process.Kill() })
 	defer func() {
 		late.Stop()
 		_ = cmd.Process.Kill()

@@ -142,7 +142,7 @@ func TestAddLogsUnlocked(t *testing.T) {
 	}
 }
 
-// writerFunc is an io.Writer that calls a func.
+// writerFunc is an io.Writer that calls a function.
 type writerFunc func(p []byte) (int, error)
 
 func (w writerFunc) Write(p []byte) (int, error) { return w(p) }

@@ -32,7 +32,7 @@ var harmless = []string{
 // silent are places that drop something, say nothing, and are right to: a value that is not
 // wanted any more, or one that is found out about otherwise.
 var silent = map[string]string{
-	"client/tasks.go taskWatch.hear": "a newer state of the task waits already, or takes the place of this one",
+	"client/tasks.go taskWatch.receive": "a newer state of the task waits already, or takes the place of this one",
 }
 
 // Whatever is refused or dropped is visible. So the code has no select that drops a value

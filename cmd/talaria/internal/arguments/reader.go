@@ -82,7 +82,7 @@ func (r *reader) field(name string, text json.RawMessage, depth int) Field {
 	r.object(&f, n, depth)
 	r.list(&f, n, depth)
 	if len(refs) > 0 {
-		r.beside(&f, own, depth)
+		r.addSiblings(&f, own, depth)
 	}
 	if len(f.Types) == 0 {
 		f.Types = optionTypes(f.Options)
@@ -142,8 +142,8 @@ func (r *reader) merge(f *Field, n node, depth int) {
 	}
 }
 
-// beside adds the keywords next to a reference.
-func (r *reader) beside(f *Field, own json.RawMessage, depth int) {
+// addSiblings adds the keywords next to a reference.
+func (r *reader) addSiblings(f *Field, own json.RawMessage, depth int) {
 	var n node
 	var object map[string]json.RawMessage
 	if !r.look(own, &n) || json.Unmarshal(own, &object) != nil || len(object) < 2 {

@@ -14,8 +14,8 @@ import (
 // process has closed it has no owner any more, which reads as that of root.
 const established = "01"
 
-// nobody is the uid of a peer without an owner: none of ours.
-const nobody = -1
+// noOwner is the uid of a peer whose process is not known.
+const noOwner = -1
 
 // peerOf finds the socket at the other end of a connection of this machine in the
 // tables of the kernel. Other connections come from another network namespace,
@@ -41,7 +41,7 @@ func peerOf(remote, local net.Addr) peer {
 			}
 			uid, err := strconv.Atoi(f[7])
 			if err != nil || f[3] != established {
-				uid = nobody
+				uid = noOwner
 			}
 			return peer{uid, true}
 		}

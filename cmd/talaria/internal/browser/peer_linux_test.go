@@ -31,7 +31,7 @@ func TestPeer(t *testing.T) {
 			t.Errorf("%s: %+v, want uid %d", network, p, os.Getuid())
 		}
 		c.Close()
-		if p := peerOf(a.RemoteAddr(), a.LocalAddr()); p.known && p.uid != nobody {
+		if p := peerOf(a.RemoteAddr(), a.LocalAddr()); p.known && p.uid != noOwner {
 			t.Errorf("%s: closed, and still that of %+v", network, p)
 		}
 		a.Close()

@@ -1,7 +1,7 @@
 // Package bundle packs a server into an MCP bundle, which people install with a
 // click: a zip archive with a manifest and a program. Its contents come from the
 // manifest, the package and the named files, so that the same input gives the same
-// bytes, and nothing is distributed that was not named.
+// bytes and the bundle has no other file.
 package bundle
 
 import (

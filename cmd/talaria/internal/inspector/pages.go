@@ -571,7 +571,7 @@ func (i pages) answerQuestion(w http.ResponseWriter, r *http.Request) {
 	}
 	for _, one := range i.asked.waiting() { // what a person has answered is nothing else's business
 		if one.ID == a.ID && one.Kind == "form" && a.Action == "accept" {
-			i.mask.add(confided(one.schema, json.RawMessage(a.Content))...)
+			i.mask.add(formSecrets(one.schema, json.RawMessage(a.Content))...)
 		}
 	}
 	if err := i.asked.reply(a); err != nil {
@@ -585,10 +585,10 @@ func (i pages) answerQuestion(w http.ResponseWriter, r *http.Request) {
 	reply(w, struct{}{})
 }
 
-// confided are the secrets of an answer to a form: its texts, and its numbers except
+// formSecrets are the secrets of an answer to a form: its texts, and its numbers except
 // short ones, which occur in unrelated texts. Short ones count as well if a name or the
 // schema marks them as secret.
-func confided(schema, content json.RawMessage) []string {
+func formSecrets(schema, content json.RawMessage) []string {
 	_, list := unveil(schema, content, "")
 	var read any
 	d := json.NewDecoder(bytes.NewReader(content))

@@ -21,7 +21,7 @@ func TestConfided(t *testing.T) {
 		{``, `{"a":"b","c":3}`, "b"},
 		{`{}`, `{"a`, `{"a`},
 	} {
-		got := confided(json.RawMessage(c.schema), json.RawMessage(c.content))
+		got := formSecrets(json.RawMessage(c.schema), json.RawMessage(c.content))
 		slices.Sort(got)
 		if strings.Join(got, "|") != c.want {
 			t.Errorf("%s: got %v, want %s", c.content, got, c.want)

@@ -204,7 +204,7 @@ func (b *backend) Close() error {
 }
 
 // server is the description of the server behind, without capabilities that end here.
-// While it is disconnected that is the last one.
+// Without a connection it is the description of the last one.
 func (b *backend) server() (client.Server, protocol.ServerCapabilities) {
 	var hello struct {
 		Capabilities protocol.ServerCapabilities `json:"capabilities"`
