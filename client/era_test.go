@@ -89,10 +89,10 @@ func (p inProcess) RoundTrip(r *http.Request) (res *http.Response, err error) {
 // faulty answers the first POSTs with a failure, then as the server does. It
 // writes down the methods that it was asked.
 type faulty struct {
-	inner http.Handler
-	fail  http.HandlerFunc
+	fail http.HandlerFunc
 
 	mu    sync.Mutex
+	inner http.Handler
 	left  int
 	asked []string
 }
@@ -112,12 +112,20 @@ func (f *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.left--
 	}
 	f.asked = append(f.asked, method)
+	inner := f.inner
 	f.mu.Unlock()
 	if fails {
 		f.fail(w, r)
 		return
 	}
-	f.inner.ServeHTTP(w, r)
+	inner.ServeHTTP(w, r)
+}
+
+// become replaces the server, also while a request is served.
+func (f *faulty) become(inner http.Handler) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.inner = inner
 }
 
 // eras are servers by what they speak, with the revision that a client agrees on.
@@ -230,7 +238,7 @@ func TestEraChanges(t *testing.T) {
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
-		f.inner = fixture(t, &mcp.Options{Revisions: eras[to].revisions}).Handler()
+		f.become(fixture(t, &mcp.Options{Revisions: eras[to].revisions}).Handler())
 		if c := connect(t, tr, &Options{Cache: remembered}); c.Revision() != eras[to].want {
 			t.Errorf("to %s: revision %v", to, c.Revision())
 		}
