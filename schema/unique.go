@@ -42,11 +42,13 @@ func distinct(d *decoder, n *node, c *rules.Check, u *rules.UniqueRule, v reflec
 	d.fail(n, c, "", what+a+" and "+b+" are equal")
 }
 
+// unescape makes a name of a reference token of a JSON Pointer (RFC 6901).
+var unescape = strings.NewReplacer("~1", "/", "~0", "~")
+
 // faulty returns the names of the items below prefix that have issues in what
 // is compared: in the member among of each item, or anywhere if among is "".
 func faulty(among, prefix string, issues []Issue) map[string]bool {
 	bad := map[string]bool{}
-	unescape := strings.NewReplacer("~1", "/", "~0", "~")
 	for _, is := range issues {
 		below, ok := strings.CutPrefix(is.Path, prefix)
 		if !ok || is.Rule == "propertyNames" {

@@ -1,7 +1,8 @@
 // Package raw checks documents against JSON Schemas that arrived as text: the
 // output schemas and forms that a client receives from servers, and the schemas
-// that a server's author wrote by hand. It supports drafts 4, 6, 7, 2019-09 and
-// 2020-12 (https://json-schema.org/specification-links).
+// that a server's author wrote by hand. It supports draft
+// 2020-12, which the specification of MCP names, and draft 7, which many tools
+// write (https://json-schema.org/specification-links).
 //
 // [Compile] prepares a [Schema]; [Schema.Check] checks a document and returns
 // an [*Error] that lists every [Issue]. Package schema, which makes schemas
@@ -75,7 +76,7 @@ type resource struct {
 	value   any
 	draft   draft
 	anchors map[string]string // JSON Pointers from the document
-	dynamic map[string]*node  // by name; "" stands for $recursiveAnchor
+	dynamic map[string]*node  // by name
 }
 
 // compiler turns one schema into nodes. It lives for one call of compile. All
@@ -115,11 +116,7 @@ func compile(doc any) (root *node, defaults []*node, err error) {
 	// Anchors that $dynamicRef may find have to be compiled, too.
 	for _, r := range c.resources {
 		for name := range r.dynamic {
-			at := r.anchors[name]
-			if name == "" {
-				at = r.at
-			}
-			r.dynamic[name] = c.node(at)
+			r.dynamic[name] = c.node(r.anchors[name])
 		}
 	}
 	for len(c.later) > 0 {
@@ -150,7 +147,7 @@ func (c *compiler) index(value any, at string, r *resource) error {
 	c.indexed[at] = true
 	object, ok := value.(map[string]any)
 	if !ok {
-		if _, isBool := value.(bool); isBool && (r.draft > draft4 || at == "") {
+		if _, isBool := value.(bool); isBool {
 			return nil
 		}
 		return wrong(at, "a schema is an object, true or false; got %s", kindOf(value))
@@ -159,7 +156,7 @@ func (c *compiler) index(value any, at string, r *resource) error {
 	if err != nil {
 		return err
 	}
-	if r.draft <= draft7 && object["$ref"] != nil { // what is next to it is ignored
+	if r.draft == draft7 && object["$ref"] != nil { // what is next to it is ignored
 		return c.checkShape(object["$ref"], aString, at+"/$ref")
 	}
 	if err := c.anchors(object, at, r); err != nil {
@@ -171,11 +168,6 @@ func (c *compiler) index(value any, at string, r *resource) error {
 			continue
 		}
 		place := at + "/" + escape(name)
-		if name == "exclusiveMaximum" || name == "exclusiveMinimum" {
-			if s = aNumber; r.draft == draft4 {
-				s = aBoolean
-			}
-		}
 		if err := c.checkShape(object[name], s, place); err != nil {
 			return err
 		}
@@ -189,29 +181,29 @@ func (c *compiler) index(value any, at string, r *resource) error {
 }
 
 // scope returns the resource that a schema belongs to: a new one if it has an
-// $id of its own, otherwise r. Up to draft 7 an $id next to $ref is ignored,
+// $id of its own, otherwise r. In draft 7 an $id next to $ref is ignored,
 // and one that is only a fragment declares an anchor instead.
 func (c *compiler) scope(object map[string]any, at string, r *resource) (*resource, error) {
 	d := r.draft
 	_, refers := object["$ref"]
 	if uri, ok := object["$schema"].(string); ok {
 		if d = draftOf(uri); d == 0 {
-			return nil, wrong(at+"/$schema", "%q is not supported; use draft 2020-12, 2019-09, 7, 6 or 4", uri)
+			return nil, wrong(at+"/$schema", "%q is not supported; use draft 2020-12 or 7", uri)
 		}
 	}
 	if at == "" {
 		r.draft = d
 	}
-	id, ok := object[d.idKeyword()].(string)
-	if !ok || id == "" || id[0] == '#' || (d <= draft7 && refers) {
+	id, ok := object["$id"].(string)
+	if !ok || id == "" || id[0] == '#' || (d == draft7 && refers) {
 		return r, nil
 	}
 	uri, err := resolve(r.uri, id)
 	if err != nil {
-		return nil, wrong(at+"/"+d.idKeyword(), "%q is not a URI: %v", id, err)
+		return nil, wrong(at+"/$id", "%q is not a URI: %v", id, err)
 	}
 	uri, fragment, _ := strings.Cut(uri, "#")
-	if fragment != "" && d >= draft2019 {
+	if fragment != "" && d == draft2020 {
 		return nil, wrong(at+"/$id", "%q has a fragment", id)
 	}
 	own := &resource{uri: uri, at: at, value: object, draft: d}
@@ -226,8 +218,7 @@ func (c *compiler) scope(object map[string]any, at string, r *resource) (*resour
 }
 
 // anchors records the names by which references can reach this schema: $anchor
-// and $dynamicAnchor, the $recursiveAnchor of 2019-09, and the fragment-only
-// $id up to draft 7. The nodes of dynamic anchors are made by compile.
+// and $dynamicAnchor, and the fragment-only $id of draft 7. The nodes of dynamic anchors are made by compile.
 func (c *compiler) anchors(object map[string]any, at string, r *resource) error {
 	note := func(name string) error {
 		if r.anchors == nil {
@@ -239,14 +230,8 @@ func (c *compiler) anchors(object map[string]any, at string, r *resource) error 
 		r.anchors[name] = at
 		return nil
 	}
-	dynamic := func(name string) {
-		if r.dynamic == nil {
-			r.dynamic = map[string]*node{}
-		}
-		r.dynamic[name] = nil
-	}
-	if r.draft <= draft7 {
-		if id, ok := object[r.draft.idKeyword()].(string); ok && len(id) > 1 && id[0] == '#' {
+	if r.draft == draft7 {
+		if id, ok := object["$id"].(string); ok && len(id) > 1 && id[0] == '#' {
 			return note(id[1:])
 		}
 		return nil
@@ -256,12 +241,12 @@ func (c *compiler) anchors(object map[string]any, at string, r *resource) error 
 			return err
 		}
 	}
-	if name, ok := object["$dynamicAnchor"].(string); ok && r.draft == draft2020 {
-		dynamic(name)
+	if name, ok := object["$dynamicAnchor"].(string); ok {
+		if r.dynamic == nil {
+			r.dynamic = map[string]*node{}
+		}
+		r.dynamic[name] = nil
 		return note(name)
-	}
-	if yes, _ := object["$recursiveAnchor"].(bool); yes && r.draft == draft2019 && at == r.at {
-		dynamic("")
 	}
 	return nil
 }
@@ -273,10 +258,6 @@ func subschemas(value any, s shape, at string) map[string]any {
 	switch s {
 	case oneSchema:
 		below[at] = value
-	case schemaOrBool:
-		if _, isBool := value.(bool); !isBool {
-			below[at] = value
-		}
 	case schemaList, schemaOrList:
 		list, ok := value.([]any)
 		if !ok {
@@ -336,8 +317,8 @@ func (c *compiler) checkShape(value any, s shape, at string) error {
 		if !isList {
 			want = "an array"
 		}
-	case nameList, filledNames:
-		if !isList || !names(list) || (s == filledNames && len(list) == 0) {
+	case nameList:
+		if !isList || !names(list) {
 			want = "an array of different names"
 		}
 	case namesMap, anObject, schemaMap, schemaPatterns, dependencies:
@@ -478,7 +459,7 @@ func lookUp(value any, pointer string) (any, bool) {
 	return value, true
 }
 
-// fill reads the keywords of a schema into its node. Up to draft 7 everything
+// fill reads the keywords of a schema into its node. In draft 7 everything
 // next to $ref is ignored. Keywords are read in the order of their names, so
 // that errors do not depend on map order.
 func (c *compiler) fill(n *node) error {
@@ -497,7 +478,7 @@ func (c *compiler) fill(n *node) error {
 		if err != nil {
 			return err
 		}
-		if n.refs = append(n.refs, reference{to: target}); d <= draft7 {
+		if n.refs = append(n.refs, reference{to: target}); d == draft7 {
 			return nil
 		}
 	}
@@ -516,7 +497,6 @@ func (c *compiler) fill(n *node) error {
 // assertions cannot fail. Keywords that hold schemas are left to applicator.
 func (c *compiler) keyword(n *node, name string, object map[string]any) error {
 	value, at := object[name], n.at+"/"+escape(name)
-	d := n.resource.draft
 	switch name {
 	case "$dynamicRef":
 		target, err := c.refer(value.(string), at, n.resource)
@@ -529,13 +509,6 @@ func (c *compiler) keyword(n *node, name string, object map[string]any) error {
 			ref.dynamic, ref.name = true, fragment
 		}
 		n.refs = append(n.refs, ref)
-	case "$recursiveRef":
-		target, err := c.refer(value.(string), at, n.resource)
-		if err != nil {
-			return err
-		}
-		_, dynamic := target.resource.dynamic[""]
-		n.refs = append(n.refs, reference{to: target, dynamic: dynamic})
 	case "default":
 		n.fallback, c.defaults = value, append(c.defaults, n)
 	case "type":
@@ -555,16 +528,8 @@ func (c *compiler) keyword(n *node, name string, object map[string]any) error {
 		n.constant, n.hasConst = value, true
 	case "multipleOf":
 		n.multipleOf = rational(value)
-	case "maximum", "minimum":
-		b := &bound{limit: rational(value), keyword: name}
-		if exclusive, _ := object["exclusive"+strings.ToUpper(name[:1])+name[1:]].(bool); exclusive && d == draft4 {
-			b.keyword = "exclusive" + strings.ToUpper(name[:1]) + name[1:]
-		}
-		n.bounds = append(n.bounds, b)
-	case "exclusiveMaximum", "exclusiveMinimum":
-		if d > draft4 {
-			n.bounds = append(n.bounds, &bound{limit: rational(value), keyword: name})
-		}
+	case "maximum", "minimum", "exclusiveMaximum", "exclusiveMinimum":
+		n.bounds = append(n.bounds, &bound{limit: rational(value), keyword: name})
 	case "maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties":
 		n.sizes = append(n.sizes, size{keyword: name, limit: count(value)})
 	case "minContains":
@@ -588,8 +553,7 @@ func (c *compiler) keyword(n *node, name string, object map[string]any) error {
 }
 
 // applicator reads a keyword that applies other schemas to the value or to
-// parts of it. items and additionalItems of the older drafts become prefix and
-// items, which have the meaning of 2020-12.
+// parts of it. items and additionalItems of draft 7 become prefix and items, which have the meaning of 2020-12.
 func (c *compiler) applicator(n *node, name string, object map[string]any, at string) {
 	value := object[name]
 	switch name {
@@ -668,8 +632,8 @@ func (c *compiler) named(value any, at string) map[string]*node {
 	return nodes
 }
 
-// needs adds the names that dependentRequired, or dependencies of the older
-// drafts, demands when a member is present. Members of dependencies that are
+// needs adds the names that dependentRequired, or dependencies of draft 7,
+// demands when a member is present. Members of dependencies that are
 // schemas are skipped.
 func (c *compiler) needs(needs map[string][]string, value any) map[string][]string {
 	for name, v := range value.(map[string]any) {

@@ -27,9 +27,7 @@ func decode(tb testing.TB, text string) any {
 // among its dependencies. These are the corners that matter here.
 func TestValidate(t *testing.T) {
 	const (
-		draft4   = `"$schema":"http://json-schema.org/draft-04/schema#"`
 		draft7   = `"$schema":"http://json-schema.org/draft-07/schema#"`
-		draft19  = `"$schema":"https://json-schema.org/draft/2019-09/schema"`
 		tree     = `{"type":"object","properties":{"next":{"$ref":"#"}},"additionalProperties":false}`
 		items    = `{"prefixItems":[{"type":"integer"}],"items":false}`
 		extended = `{"$ref":"#/$defs/open","unevaluatedProperties":false,"$defs":{"open":{"properties":{"a":true},"anyOf":[{"properties":{"b":{"const":1}},"required":["b"]},true]}}}`
@@ -42,8 +40,7 @@ func TestValidate(t *testing.T) {
 	}{
 		{`true`, `1`, true}, {`false`, `1`, false}, {`{}`, `null`, true},
 		{`{"type":"integer"}`, `1.0`, true}, {`{"type":"integer"}`, `1.5`, false}, {`{"type":"number"}`, `1`, true},
-		{`{` + draft4 + `,"type":"integer"}`, `1.0`, false},
-		{`{` + draft4 + `,"maximum":3,"exclusiveMaximum":true}`, `3`, false}, {`{"exclusiveMaximum":3}`, `3`, false},
+		{`{"exclusiveMaximum":3}`, `3`, false},
 		{`{"const":1}`, `1.0`, true}, {`{"const":{"a":[1]}}`, `{"a":[1e0]}`, true}, {`{"enum":[0,null]}`, `false`, false},
 		{`{"multipleOf":0.01}`, `4.35`, true}, {`{"multipleOf":0.01}`, `4.351`, false},
 		{`{"maximum":9007199254740992}`, `9007199254740993`, false},
@@ -55,7 +52,6 @@ func TestValidate(t *testing.T) {
 		{`{` + draft7 + `,"items":[{"type":"integer"}],"additionalItems":false}`, `[1,2]`, false},
 		{`{` + draft7 + `,"$ref":"#/definitions/a","type":"string","definitions":{"a":{"type":"integer"}}}`, `1`, true},
 		{`{` + draft7 + `,"dependencies":{"a":["b"],"c":{"required":["d"]}}}`, `{"a":1}`, false},
-		{`{` + draft19 + `,"$recursiveAnchor":true,"properties":{"a":{"$recursiveRef":"#"}},"additionalProperties":false}`, `{"a":{"b":1}}`, false},
 		{`{"contains":{"const":1},"minContains":2,"maxContains":3}`, `[1,1]`, true}, {`{"contains":{"const":1},"minContains":0}`, `[]`, true},
 		{`{"contains":{"const":1},"maxContains":1}`, `[1,1]`, false},
 		{`{"propertyNames":{"maxLength":1}}`, `{"ab":1}`, false}, {`{"dependentRequired":{"a":["b"]}}`, `{"a":1}`, false},
@@ -92,25 +88,29 @@ func TestValidate(t *testing.T) {
 
 func TestCompileRefuses(t *testing.T) {
 	for schema, want := range map[string]string{
-		`[]`:                                           "(root): a schema is an object, true or false; got array",
-		`{"properties":{"a":1}}`:                       "/properties/a: a schema is an object",
-		`{"type":"text"}`:                              "/type: must be one of array, boolean",
-		`{"type":["null","null"]}`:                     "/type: must be one of",
-		`{"required":"a"}`:                             "/required: must be an array of different names",
-		`{"minLength":-1}`:                             "/minLength: must be an integer, 0 or more",
-		`{"multipleOf":0}`:                             "/multipleOf: must be a number above 0",
-		`{"anyOf":[]}`:                                 "/anyOf: must be an array of schemas",
-		`{"pattern":"("}`:                              `/pattern: "(" is not a regular expression that this supports`,
-		`{"patternProperties":{"(":{}}}`:               "/patternProperties/(: ",
-		`{"exclusiveMaximum":true}`:                    "/exclusiveMaximum: must be a number",
-		`{"$schema":"https://example.com/own"}`:        `/$schema: "https://example.com/own" is not supported`,
-		`{"$ref":"https://example.com/s.json"}`:        "/$ref: reference to https://example.com/s.json: schemas are not loaded from elsewhere",
-		`{"$ref":"#/$defs/none"}`:                      "/$ref: there is nothing at #/$defs/none",
-		`{"$ref":"#none"}`:                             `/$ref: there is no anchor "none"`,
-		`{"$defs":{"a":{"$id":"x"},"b":{"$id":"x"}}}`:  "is used twice",
-		`{"allOf":[{"$anchor":"x"},{"$anchor":"x"}]}`:  `the anchor "x" is used twice`,
-		`{"dependentRequired":{"a":"b"}}`:              "/dependentRequired/a: must be an array of different names",
-		`{"$ref":"#/default","default":{"type":"no"}}`: "/default/type: must be one of",
+		`[]`:                                    "(root): a schema is an object, true or false; got array",
+		`{"properties":{"a":1}}`:                "/properties/a: a schema is an object",
+		`{"type":"text"}`:                       "/type: must be one of array, boolean",
+		`{"type":["null","null"]}`:              "/type: must be one of",
+		`{"required":"a"}`:                      "/required: must be an array of different names",
+		`{"minLength":-1}`:                      "/minLength: must be an integer, 0 or more",
+		`{"multipleOf":0}`:                      "/multipleOf: must be a number above 0",
+		`{"anyOf":[]}`:                          "/anyOf: must be an array of schemas",
+		`{"pattern":"("}`:                       `/pattern: "(" is not a regular expression that this supports`,
+		`{"patternProperties":{"(":{}}}`:        "/patternProperties/(: ",
+		`{"exclusiveMaximum":true}`:             "/exclusiveMaximum: must be a number",
+		`{"$schema":"https://example.com/own"}`: `/$schema: "https://example.com/own" is not supported`,
+		`{"$schema":"http://json-schema.org/draft-04/schema#"}`:                           "is not supported; use draft 2020-12 or 7",
+		`{"$schema":"http://json-schema.org/draft-06/schema#"}`:                           "is not supported; use draft 2020-12 or 7",
+		`{"properties":{"a":{"$schema":"https://json-schema.org/draft/2019-09/schema"}}}`: `/properties/a/$schema: "https://json-schema.org/draft/2019-09/schema" is not supported; use draft 2020-12 or 7`,
+		`{"$ref":"http://json-schema.org/draft-04/schema#"}`:                              "schemas are not loaded from elsewhere",
+		`{"$ref":"https://example.com/s.json"}`:                                           "/$ref: reference to https://example.com/s.json: schemas are not loaded from elsewhere",
+		`{"$ref":"#/$defs/none"}`:                                                         "/$ref: there is nothing at #/$defs/none",
+		`{"$ref":"#none"}`:                                                                `/$ref: there is no anchor "none"`,
+		`{"$defs":{"a":{"$id":"x"},"b":{"$id":"x"}}}`:                                     "is used twice",
+		`{"allOf":[{"$anchor":"x"},{"$anchor":"x"}]}`:                                     `the anchor "x" is used twice`,
+		`{"dependentRequired":{"a":"b"}}`:                                                 "/dependentRequired/a: must be an array of different names",
+		`{"$ref":"#/default","default":{"type":"no"}}`:                                    "/default/type: must be one of",
 	} {
 		if _, err := Compile([]byte(schema)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", schema, err, want)

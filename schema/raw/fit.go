@@ -180,7 +180,7 @@ func (t *fitting) coerce(n *node, parts []*node, value any) any {
 	}
 	whole := types&bitInteger != 0 && types&bitNumber == 0
 	kind := typeBit(kindOf(value))
-	if types&kind != 0 || kind == bitNumber && whole && isInteger(value.(json.Number), n.resource.draft) {
+	if types&kind != 0 || kind == bitNumber && whole && isInteger(value.(json.Number)) {
 		return t.form(parts, value, whole)
 	}
 	var forms []any
@@ -190,7 +190,7 @@ func (t *fitting) coerce(n *node, parts []*node, value any) any {
 	switch {
 	case isText:
 		forms = t.fromText(types, whole, trimmed)
-	case isNumber && types&bitString != 0 && plainText(parts) && isInteger(number, draft4) && number != "-0":
+	case isNumber && types&bitString != 0 && plainText(parts) && writtenAsInteger(number) && number != "-0":
 		forms = append(forms, string(number))
 	}
 	mayBeJSON := isText && (trimmed == "" || trimmed[0] == '[' || trimmed[0] == '{')

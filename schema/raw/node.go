@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // A validation tries at most leastSteps schemas, and stepsPerValue more for each
@@ -31,8 +32,7 @@ type node struct {
 	never    bool  // the schema false
 	meta     draft // the meta-schema of a draft, if it is not 0
 
-	// refs are $ref, $dynamicRef and $recursiveRef. Since 2019-09 a schema can have
-	// several, next to other keywords.
+	// refs are $ref and $dynamicRef. In 2020-12 a schema can have both, next to other keywords.
 	refs []reference
 
 	// types is the set of permitted types, 0 for all. hasEnum and hasConst are
@@ -66,7 +66,7 @@ type node struct {
 	unique                   bool
 
 	// Keywords for objects. needs is dependentRequired and dependents is
-	// dependentSchemas; both include dependencies of the older drafts.
+	// dependentSchemas; both include dependencies of draft 7.
 	properties    map[string]*node
 	patterns      []patterned
 	additional    *node
@@ -92,7 +92,7 @@ type (
 	reference struct {
 		to      *node
 		dynamic bool   // looked up in the resources that led here, the outermost first
-		name    string // of the dynamic anchor, "" for $recursiveAnchor
+		name    string // of the dynamic anchor
 	}
 	// patterned is one member of patternProperties.
 	patterned struct {
@@ -301,7 +301,7 @@ func (v *validation) types(n *node, value any) *failure {
 		return nil
 	}
 	bits := typeBit(kindOf(value))
-	if number, ok := value.(json.Number); ok && isInteger(number, n.resource.draft) {
+	if number, ok := value.(json.Number); ok && isInteger(number) {
 		bits |= bitInteger
 	}
 	if n.types&bits != 0 {
@@ -310,22 +310,17 @@ func (v *validation) types(n *node, value any) *failure {
 	return v.fail("type", n.typeNames, kindOf(value))
 }
 
-// isInteger reports whether a number has no fraction: 1.0 is an integer since
-// draft 6, while draft 4 goes by how the number is written.
-func isInteger(n json.Number, d draft) bool {
-	plain := true
-	for i := range len(n) {
-		if c := n[i]; c == '.' || c == 'e' || c == 'E' {
-			plain = false
-			break
-		}
-	}
-	if plain || d == draft4 {
-		return plain
+// isInteger reports whether a number has no fraction, as 1.0 has none.
+func isInteger(n json.Number) bool {
+	if writtenAsInteger(n) {
+		return true
 	}
 	r := rational(n)
 	return r != nil && r.IsInt()
 }
+
+// writtenAsInteger reports whether a number has neither point nor exponent.
+func writtenAsInteger(n json.Number) bool { return !strings.ContainsAny(string(n), ".eE") }
 
 // constants checks const and enum.
 func (v *validation) constants(n *node, value any) *failure {
@@ -419,7 +414,7 @@ func (v *validation) text(n *node, text string, note func(*failure)) {
 }
 
 // array checks the keywords for arrays, unevaluatedItems excepted. Items that
-// satisfy contains count as evaluated in 2020-12 only.
+// satisfy contains count as evaluated.
 func (v *validation) array(n *node, items []any, own *evaluated, note func(*failure)) {
 	v.size(n, "minItems", "maxItems", len(items), note)
 	if n.unique {
@@ -443,9 +438,8 @@ func (v *validation) array(n *node, items []any, own *evaluated, note func(*fail
 	found := 0
 	for i, item := range items {
 		if v.below(n.contains, strconv.Itoa(i), item) == nil {
-			if found++; n.resource.draft == draft2020 {
-				own.item(i)
-			}
+			found++
+			own.item(i)
 		}
 	}
 	least := 1
@@ -484,7 +478,7 @@ func hash(v any) string {
 	case string:
 		return "s" + v
 	case json.Number:
-		if isInteger(v, draft4) && v != "-0" {
+		if writtenAsInteger(v) && v != "-0" {
 			return "n" + string(v)
 		}
 		if r := rational(v); r != nil {

@@ -31,9 +31,9 @@ type Schema struct {
 // schema: properties, and the member.
 const maxDepth = 2 * jsonx.DefaultMaxDepth
 
-// Compile prepares a JSON Schema. Its draft is 2020-12 unless $schema names
-// 2019-09, 7, 6 or 4. References may lead to parts of the schema itself and to
-// the meta-schemas of those drafts; any other is an error, since nothing is
+// Compile prepares a JSON Schema. Its draft is 2020-12 unless $schema names 7;
+// others are not supported. References may lead to parts of the schema itself and
+// to the meta-schemas of the two drafts; any other is an error, since nothing is
 // ever fetched. Formats are asserted, and patterns are regular expressions of
 // package regexp.
 //
