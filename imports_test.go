@@ -39,7 +39,7 @@ var importGraph = map[string][]string{
 	"uritemplate":               {"internal/call"},
 	"internal/call":             {},
 	"protocol":                  {"internal/call", "internal/facts", "internal/jsonx", "internal/visible"},
-	"internal/hostrules":        {"internal/visible", "protocol"},
+	"internal/hostrules":        {"internal/names", "internal/visible", "protocol"},
 	"internal/wire":             {"internal/call", "internal/facts", "internal/jsonx", "protocol"},
 	"schema/civil":              {},
 	"schema/internal/regex":     {},

@@ -31,15 +31,19 @@ func TestRules(t *testing.T) {
 			t.Errorf("rule %q", r.ID)
 		}
 		seen[r.ID] = true
-		for what, text := range map[string]string{"what": r.What, "who": r.Who, "source": r.Source, "fix": r.Fix} {
+		reason := hostrules.Reasons[i]
+		if reason.Rule != r.ID {
+			t.Fatalf("%s: the reasons at its place are those of %s", r.ID, reason.Rule)
+		}
+		for what, text := range map[string]string{"what": reason.What, "who": reason.Who, "source": reason.Source, "fix": r.Fix} {
 			if text == "" || strings.HasSuffix(text, ".") {
 				t.Errorf("%s: %s is %q", r.ID, what, text)
 			}
 		}
-		if !regexp.MustCompile(`^2026-(09|1[0-2])$`).MatchString(r.Date) {
-			t.Errorf("%s: the date is %q", r.ID, r.Date)
+		if !regexp.MustCompile(`^2026-(09|1[0-2])$`).MatchString(reason.Date) {
+			t.Errorf("%s: the date is %q", r.ID, reason.Date)
 		}
-		findings := hostrules.Check("", r.Shows())
+		findings := hostrules.Check("", inputs[r.ID]())
 		own := 0
 		for _, f := range findings {
 			if f.Rule.ID == r.ID {
@@ -54,6 +58,9 @@ func TestRules(t *testing.T) {
 		if own == 0 {
 			t.Errorf("%s: its input does not break it: %v", r.ID, findings)
 		}
+	}
+	if len(inputs) != len(hostrules.Rules) || len(hostrules.Reasons) != len(hostrules.Rules) {
+		t.Errorf("%d rules, %d reasons, %d inputs", len(hostrules.Rules), len(hostrules.Reasons), len(inputs))
 	}
 	if hostrules.Find("none") != nil {
 		t.Error("a rule that does not exist was found")
@@ -257,7 +264,7 @@ func TestCheckBounds(t *testing.T) {
 func FuzzCheck(f *testing.F) {
 	for i := range hostrules.Rules {
 		r := &hostrules.Rules[i]
-		for _, t := range r.Shows()[:1] {
+		for _, t := range inputs[r.ID]()[:1] {
 			f.Add(t.Name, t.Description, []byte(t.InputSchema))
 		}
 	}

@@ -3,19 +3,18 @@
 //
 // [Rules] is the one table: what a server logs when a tool is added, what lint
 // reports, and the page docs/hosts.md come from it. A rule enters with a request, a
-// source or a thread that shows it, and with an input for the test. It leaves two
-// minor versions after the host has changed.
+// source or a thread that shows it, in Reasons, and with an input for the test. It leaves
+// two minor versions after the host has changed.
 //
 // The definitions may be of an untrusted server: Check has bounds, and what it
 // returns can be shown on a terminal.
 package hostrules
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
-	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/internal/names"
 )
 
 // Severity is what hosts do with a definition that breaks a rule.
@@ -37,26 +36,7 @@ type Rule struct {
 	Warns    bool   // Server.Add and Mount log it
 	Fails    bool   // lint fails; else it is a note
 	Schema   bool   // it is about the schema of arguments
-	What     string // the definition that breaks it
-	Who      string // hosts and providers, and what they do
-	Source   string // threads, pages and code that show it
-	Date     string // month in which the source was last read or run
 	Fix      string // imperative
-
-	input string                 // JSON of what a tool has that breaks it, in place of what a good one has
-	list  func() []protocol.Tool // or a list that breaks it
-}
-
-// Shows returns a list of tools that breaks the rule.
-func (r *Rule) Shows() []protocol.Tool {
-	if r.list != nil {
-		return r.list()
-	}
-	t := good("search")
-	if err := json.Unmarshal([]byte(r.input), &t); err != nil {
-		panic("hostrules: " + err.Error()) // a mistake in the table, which its test finds
-	}
-	return []protocol.Tool{t}
 }
 
 // Find returns the rule with that ID; nil if there is none.
@@ -102,9 +82,10 @@ func (f Finding) Line() string {
 
 // JSON returns the finding for programs.
 func (f Finding) JSON() map[string]any {
+	reason := Reasons[index(f.Rule.ID)]
 	return map[string]any{
 		"rule": f.Rule.ID, "severity": f.Rule.Severity.String(), "fails": f.Rule.Fails, "tool": f.Tool, "path": f.Path,
-		"text": f.Text, "fix": f.Rule.Fix, "source": f.Rule.Source, "date": f.Rule.Date,
+		"text": f.Text, "fix": f.Rule.Fix, "source": reason.Source, "date": reason.Date,
 	}
 }
 
@@ -121,7 +102,7 @@ func Allow(texts []string) (Allowed, error) {
 		}
 		if Find(id) == nil {
 			hint := "; docs/hosts.md lists them"
-			if near := nearest(id); near != "" {
+			if near := names.Nearest(strings.ToLower(id), ids()); near != "" {
 				hint = "; did you mean " + near + "?"
 			}
 			return nil, fmt.Errorf("there is no rule %q%s", id, hint)
@@ -134,60 +115,14 @@ func Allow(texts []string) (Allowed, error) {
 	return a, nil
 }
 
-// Has reports whether f was accepted.
-func (a Allowed) Has(f Finding) bool { return a[f.Rule.ID][""] || f.Tool != "" && a[f.Rule.ID][f.Tool] }
-
-// nearest returns the rule whose ID differs least from typed, by two characters at
-// most; "" if there is none.
-func nearest(typed string) (near string) {
-	if len(typed) > 20 {
-		return ""
-	}
-	best := 3
+// ids returns the IDs of all rules.
+func ids() []string {
+	list := make([]string, len(Rules))
 	for i := range Rules {
-		if n := distance(strings.ToLower(typed), Rules[i].ID); n < best {
-			near, best = Rules[i].ID, n
-		}
-	}
-	return near
-}
-
-// distance counts the characters to insert, delete or replace to make b of a.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := before
-			if a[i] != b[j] {
-				replaced++
-			}
-			before = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, before+1)
-		}
-	}
-	return row[len(b)]
-}
-
-// good returns a tool that breaks no rule.
-func good(name string) protocol.Tool {
-	yes := true
-	return protocol.Tool{
-		Name: name, Description: "Searches the notes.", Annotations: &protocol.ToolAnnotations{ReadOnlyHint: &yes},
-		InputSchema: json.RawMessage(`{"type":"object","properties":{"q":{"type":"string"}}}`),
-	}
-}
-
-// many returns n good tools with a description of that length.
-func many(n, description int) (list []protocol.Tool) {
-	for i := range n {
-		t := good(fmt.Sprint("tool", i))
-		t.Description = strings.Repeat("x", description)
-		list = append(list, t)
+		list[i] = Rules[i].ID
 	}
 	return list
 }
+
+// Has reports whether f was accepted.
+func (a Allowed) Has(f Finding) bool { return a[f.Rule.ID][""] || f.Tool != "" && a[f.Rule.ID][f.Tool] }

@@ -25,15 +25,98 @@ type visited struct{}
 
 const mark = "\x00"
 
-// pointer returns the place as a JSON Pointer.
-func (w *walker) pointer() string {
-	var b strings.Builder
-	for _, segment := range w.path {
-		b.WriteByte('/')
-		b.WriteString(shown(strings.NewReplacer("~", "~0", "/", "~1").Replace(segment)))
+// keywords is a set of keywords. A schema is asked for its keywords once.
+type keywords uint32
+
+const (
+	kRef keywords = 1 << iota
+	kAnyOf
+	kOneOf
+	kAllOf
+	kEnum
+	kConst
+	kProperties
+	kAdditional
+	kItems
+	kPrefixItems
+)
+
+// keywordNames has the name of each keyword of a set, in the order of the bits.
+var keywordNames = [...]string{"$ref", "anyOf", "oneOf", "allOf", "enum", "const", "properties", "additionalProperties", "items", "prefixItems"}
+
+// keywordsOf returns the keywords of s.
+func keywordsOf(s map[string]any) (set keywords) {
+	for i, name := range keywordNames {
+		if _, there := s[name]; there {
+			set |= 1 << i
+		}
 	}
-	return b.String()
+	return set
 }
+
+// kinds is a set of types, as a schema names them.
+type kinds uint8
+
+const (
+	kindString kinds = 1 << iota
+	kindNumber       // or integer
+	kindArray
+	kindObject
+	kindOther
+)
+
+// kindsOf returns the types that a schema names.
+func kindsOf(s map[string]any) (set kinds) {
+	switch t := s["type"].(type) {
+	case string:
+		return kindOf(t)
+	case []any:
+		for _, one := range t {
+			set |= kindOf(one)
+		}
+	}
+	return set
+}
+
+// kindOf returns the set of one type.
+func kindOf(name any) kinds {
+	switch name {
+	case "string":
+		return kindString
+	case "number", "integer":
+		return kindNumber
+	case "array":
+		return kindArray
+	case "object":
+		return kindObject
+	}
+	return kindOther
+}
+
+// may reports whether a value may be of that type, as llama.cpp reads it.
+func (k kinds) may(one kinds) bool { return k == 0 || k&one != 0 }
+
+// node is a schema that is being checked.
+type node struct {
+	schema map[string]any
+	has    keywords
+	types  kinds
+	place
+}
+
+// pointer returns the place as a JSON Pointer.
+func (w *walker) pointer() (pointer string) {
+	for _, segment := range w.path {
+		pointer += "/" + shown(escaper.Replace(segment))
+	}
+	return pointer
+}
+
+// escaper escapes a name for a JSON Pointer (RFC 6901), unescaper reverses it.
+var (
+	escaper   = strings.NewReplacer("~", "~0", "/", "~1")
+	unescaper = strings.NewReplacer("~1", "/", "~0", "~")
+)
 
 // parse reads a schema; nil is one that is not an object.
 func parse(text json.RawMessage) (schema map[string]any) {
@@ -78,7 +161,7 @@ func (c *checker) arguments(text json.RawMessage) {
 			c.report("root-union", fmt.Sprintf("Claude's API refuses %s at the root", k))
 		}
 	}
-	for _, k := range []string{"if", "not", "enum", "const", "dependentRequired", "dependentSchemas", "dependencies"} {
+	for _, k := range rareRoot {
 		if _, there := root[k]; there {
 			c.report("root-if", fmt.Sprintf("Claude Code drops a tool with %s at the root", k))
 		}
@@ -126,72 +209,57 @@ func (c *checker) schema(v any, at place) {
 		return
 	}
 	defer func() { c.depth-- }()
-	types := typesOf(s)
-	c.types(s, types, at)
+	n := &node{schema: s, has: keywordsOf(s), types: kindsOf(s), place: at}
+	c.types(n)
 	c.values(s)
 	if pattern, ok := s["pattern"].(string); ok {
-		c.pattern(pattern, at.grammar && texts(s, types))
+		c.pattern(pattern, at.grammar && n.text())
 	}
 	if at.grammar {
-		c.sizes(s, types)
+		c.sizes(n)
 	}
-	c.keywords(s, types)
+	c.keywords(n)
 	if ref, ok := s["$ref"].(string); ok {
 		c.reference(ref, at)
 	}
-	c.children(s, types, at)
+	c.children(n)
 }
 
-// typesOf returns the types that a schema names.
-func typesOf(s map[string]any) (types []string) {
-	switch t := s["type"].(type) {
-	case string:
-		types = []string{t}
-	case []any:
-		for _, one := range t {
-			types = append(types, fmt.Sprint(one))
-		}
-	}
-	return types
-}
-
-// has reports whether s has one of the keywords.
-func has(s map[string]any, keywords ...string) bool {
-	return slices.ContainsFunc(keywords, func(k string) bool { _, there := s[k]; return there })
-}
-
-// texts reports whether llama.cpp reads s as a text.
-func texts(s map[string]any, types []string) bool {
-	return (len(types) == 0 || slices.Contains(types, "string")) && !has(s, "$ref", "anyOf", "oneOf", "const", "enum", "allOf") &&
-		(len(types) > 0 || !has(s, "properties", "items", "prefixItems"))
+// text reports whether llama.cpp reads n as a text.
+func (n *node) text() bool {
+	return n.types.may(kindString) && n.has&(kRef|kAnyOf|kOneOf|kConst|kEnum|kAllOf) == 0 &&
+		(n.types != 0 || n.has&(kProperties|kItems|kPrefixItems) == 0)
 }
 
 // types checks what says of which type a value is.
-func (c *checker) types(s map[string]any, types []string, at place) {
-	if list, ok := s["type"].([]any); ok {
+func (c *checker) types(n *node) {
+	if list, ok := n.schema["type"].([]any); ok {
 		text, _ := json.Marshal(list)
 		c.report("type-list", fmt.Sprintf("Gemini refuses the list of types %s", shown(string(text))))
 	}
-	if len(types) == 0 && !at.adds && !has(s, "$ref", "anyOf", "oneOf", "allOf") {
-		switch description, _ := s["description"].(string); {
-		case has(s, "enum", "const"):
+	if n.types == 0 && !n.adds && n.has&(kRef|kAnyOf|kOneOf|kAllOf) == 0 {
+		switch description, _ := n.schema["description"].(string); {
+		case n.has&(kEnum|kConst) != 0:
 			c.reportAs("type-none", "an enum without a type is refused by Vertex", false)
 		case len(c.path) > 0:
 			c.reportAs("type-none", "any value is accepted, and Vertex refuses a schema without a type", description == "")
 		}
 	}
-	_, tuple := s["items"].([]any)
-	if tuple = tuple || has(s, "prefixItems"); tuple || slices.Contains(types, "array") && !has(s, "items") {
-		if tuple {
-			c.report("items", "OpenAI and Gemini refuse a tuple")
-		} else {
-			c.report("items", "OpenAI and Gemini refuse an array without items")
-		}
+	_, tuple := n.schema["items"].([]any)
+	switch {
+	case tuple || n.has&kPrefixItems != 0:
+		c.report("items", "OpenAI and Gemini refuse a tuple")
+	case n.types&kindArray != 0 && n.has&kItems == 0:
+		c.report("items", "OpenAI and Gemini refuse an array without items")
 	}
-	required, _ := s["required"].([]any)
-	properties, _ := s["properties"].(map[string]any)
+	if n.adds || n.has&kRef != 0 {
+		return
+	}
+	required, _ := n.schema["required"].([]any)
+	properties, _ := n.schema["properties"].(map[string]any)
 	for _, name := range required {
-		if name, _ := name.(string); !at.adds && !has(s, "$ref") && !has(properties, name) {
+		name, _ := name.(string)
+		if _, there := properties[name]; !there {
 			c.report("required", fmt.Sprintf("Gemini refuses the required name %q, which is no property", shown(name)))
 		}
 	}
@@ -247,23 +315,28 @@ func (c *checker) pattern(p string, grammar bool) {
 }
 
 // sizes checks repetitions that llama.cpp counts.
-func (c *checker) sizes(s map[string]any, types []string) {
-	format, _ := s["format"].(string)
-	var keys []string
-	switch {
-	case has(s, "$ref", "anyOf", "oneOf", "const", "enum"):
+func (c *checker) sizes(n *node) {
+	if n.has&(kRef|kAnyOf|kOneOf|kConst|kEnum) != 0 {
 		return
-	case slices.Contains(types, "string") && !has(s, "pattern", "allOf") && !slices.Contains([]string{"uuid", "date", "time", "date-time"}, format):
-		keys = []string{"minLength", "maxLength"}
 	}
-	if (len(types) == 0 || slices.Contains(types, "array")) && has(s, "items", "prefixItems") {
-		keys = append(keys, "minItems", "maxItems")
+	if _, pattern := n.schema["pattern"]; n.types&kindString != 0 && !pattern && n.has&kAllOf == 0 && !slices.Contains(ownGrammar, n.schema["format"]) {
+		c.size(n, "minLength")
+		c.size(n, "maxLength")
 	}
-	for _, k := range keys {
-		if n, ok := s[k].(json.Number); ok {
-			if f, err := n.Float64(); err != nil || f >= 2000 {
-				c.report("repeat", fmt.Sprintf("llama.cpp refuses %s %s", k, shown(n.String())))
-			}
+	if n.types.may(kindArray) && n.has&(kItems|kPrefixItems) != 0 {
+		c.size(n, "minItems")
+		c.size(n, "maxItems")
+	}
+}
+
+// ownGrammar are the formats for which llama.cpp has a grammar.
+var ownGrammar = []any{"uuid", "date", "time", "date-time"}
+
+// size checks one count.
+func (c *checker) size(n *node, keyword string) {
+	if count, ok := n.schema[keyword].(json.Number); ok {
+		if f, err := count.Float64(); err != nil || f >= 2000 {
+			c.report("repeat", fmt.Sprintf("llama.cpp refuses %s %s", keyword, shown(count.String())))
 		}
 	}
 }
@@ -272,22 +345,24 @@ func (c *checker) sizes(s map[string]any, types []string) {
 var rare = []string{"exclusiveMinimum", "exclusiveMaximum", "multipleOf", "propertyNames", "patternProperties", "uniqueItems", "not", "if",
 	"dependentRequired", "dependentSchemas", "dependencies", "contains", "unevaluatedProperties", "unevaluatedItems", "additionalItems"}
 
+// rareRoot are the keywords at the root of arguments that rule root-if reports.
+var rareRoot = []string{"if", "not", "enum", "const", "dependentRequired", "dependentSchemas", "dependencies"}
+
 // formats are those of strings that JSON Schema has.
 const formats = " date-time date time duration email idn-email hostname idn-hostname ipv4 ipv6 uri iri iri-reference uuid uri-template json-pointer relative-json-pointer regex "
 
 // keywords notes keywords and formats that some host refuses.
-func (c *checker) keywords(s map[string]any, types []string) {
+func (c *checker) keywords(n *node) {
 	for _, k := range rare {
-		atRoot := len(c.path) == 0 && slices.Contains([]string{"not", "if", "dependentRequired", "dependentSchemas", "dependencies"}, k) // root-if
-		if v, there := s[k]; there && v != false && !atRoot {
+		if v, there := n.schema[k]; there && v != false && (len(c.path) > 0 || !slices.Contains(rareRoot, k)) {
 			c.report("keyword", fmt.Sprintf("llguidance or Gemini refuses %s", k))
 		}
 	}
-	format, ok := s["format"].(string)
+	format, ok := n.schema["format"].(string)
 	if !ok || strings.Contains(formats, " "+format+" ") {
 		return
 	}
-	if numbers := slices.Contains(types, "integer") || slices.Contains(types, "number"); numbers && strings.Contains(" int32 int64 float double ", " "+format+" ") {
+	if n.types&kindNumber != 0 && strings.Contains(" int32 int64 float double ", " "+format+" ") {
 		return
 	}
 	c.report("format", fmt.Sprintf("llguidance or Gemini refuses the format %s", shown(format)))
@@ -312,7 +387,7 @@ func (c *checker) reference(ref string, at place) {
 	c.path = nil // within reports, the place is that of the target
 	if fragment != "" {
 		for _, segment := range strings.Split(strings.TrimPrefix(fragment, "/"), "/") {
-			segment = strings.NewReplacer("~1", "/", "~0", "~").Replace(segment)
+			segment = unescaper.Replace(segment)
 			switch in := target.(type) {
 			case map[string]any:
 				target = in[segment]
@@ -336,60 +411,63 @@ func (c *checker) reference(ref string, at place) {
 	c.path = path
 }
 
-// children checks the schemas within s.
-func (c *checker) children(s map[string]any, types []string, at place) {
-	grammar := grammarOf(s, types)
-	for _, k := range sorted(s) {
-		within := place{grammar: at.grammar && slices.Contains(grammar, k)}
+// children checks the schemas within n.
+func (c *checker) children(n *node) {
+	grammar := n.grammarParts()
+	for _, k := range sorted(n.schema) {
+		within := place{}
+		if i := slices.Index(keywordNames[:], k); i >= 0 {
+			within.grammar = n.grammar && grammar&(1<<i) != 0
+		}
+		v := n.schema[k]
 		switch k {
 		case "properties":
-			c.members(k, s[k], within)
+			c.members(k, v, within)
 		case "patternProperties", "dependentSchemas":
 			within.adds = k == "dependentSchemas"
-			c.members(k, s[k], within)
+			c.members(k, v, within)
 		case "additionalProperties", "propertyNames", "not", "if", "then", "else", "contains", "unevaluatedProperties", "unevaluatedItems", "additionalItems":
 			within.adds = true
-			c.child(k, s[k], within)
+			c.child(k, v, within)
 		case "items", "anyOf", "oneOf", "allOf", "prefixItems":
-			list, ok := s[k].([]any)
+			list, ok := v.([]any)
 			if !ok {
-				c.child(k, s[k], within)
+				c.child(k, v, within)
 				continue
 			}
-			within.adds = k == "allOf" || (k == "anyOf" || k == "oneOf") && len(types) > 0
+			within.adds = k == "allOf" || (k == "anyOf" || k == "oneOf") && n.types != 0
 			if k != "items" && k != "prefixItems" && len(c.path) == 0 {
 				within.adds = true // an alternative of the arguments as a whole
 			}
+			c.path = append(c.path, k)
 			for i, v := range list {
-				c.path = append(c.path, k)
 				c.child(strconv.Itoa(i), v, within)
-				c.path = c.path[:len(c.path)-1]
 			}
+			c.path = c.path[:len(c.path)-1]
 		}
 	}
 }
 
-// grammarOf returns the keywords of s whose schemas become a part of llama.cpp's
+// grammarParts returns the keywords of n whose schemas become a part of llama.cpp's
 // grammar.
-func grammarOf(s map[string]any, types []string) []string {
-	untyped := len(types) == 0
-	switch {
-	case has(s, "$ref"):
-		return nil
-	case has(s, "oneOf"):
-		return []string{"oneOf"}
-	case has(s, "anyOf"):
-		return []string{"anyOf"}
-	case has(s, "const", "enum"):
-		return nil
-	case (untyped || slices.Contains(types, "object")) && (has(s, "properties") || has(s, "additionalProperties") && s["additionalProperties"] != true):
-		return []string{"properties", "additionalProperties"}
-	case (untyped || slices.Contains(types, "array")) && has(s, "items"):
-		return []string{"items"}
-	case (untyped || slices.Contains(types, "array")) && has(s, "prefixItems"):
-		return []string{"prefixItems"}
+func (n *node) grammarParts() keywords {
+	switch additional := n.has&kAdditional != 0 && n.schema["additionalProperties"] != true; {
+	case n.has&kRef != 0:
+		return 0
+	case n.has&kOneOf != 0:
+		return kOneOf
+	case n.has&kAnyOf != 0:
+		return kAnyOf
+	case n.has&(kConst|kEnum) != 0:
+		return 0
+	case n.types.may(kindObject) && (n.has&kProperties != 0 || additional):
+		return kProperties | kAdditional
+	case n.types.may(kindArray) && n.has&kItems != 0:
+		return kItems
+	case n.types.may(kindArray) && n.has&kPrefixItems != 0:
+		return kPrefixItems
 	}
-	return nil
+	return 0
 }
 
 // members checks schemas by name.

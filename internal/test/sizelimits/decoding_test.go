@@ -23,7 +23,6 @@ var direct = map[string]map[string]int{
 		"session/relay.go": 2, "session/store.go": 1, "slogwriter/slogwriter.go": 4, "tasks.go": 1,
 		"cmd/talaria/internal/browser/keys.go": 1, "cmd/talaria/internal/dev/tool.go": 1, "cmd/talaria/internal/form/form.go": 1, "cmd/talaria/internal/inspector/pages.go": 3,
 		"cmd/talaria/internal/inspector/report.go": 1, "cmd/talaria/internal/login/store.go": 1, "cmd/talaria/internal/shell/person.go": 1,
-		"internal/hostrules/rules.go": 1,
 	},
 	"token by token, or with numbers as they are written; the text is part of a document that was read": {
 		"client/config/json.go": 2, "client/skills/entry.go": 2, "cmd/talaria/internal/inspector/secret.go": 2, "cmd/talaria/internal/shellwords/shellwords.go": 1,

@@ -2,6 +2,7 @@ package regex
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -19,22 +20,21 @@ func Plain(pattern string) (plain string, ok bool) {
 	if !ok || !strings.HasSuffix(body, "$") || !utf8.ValidString(body) {
 		return "", false
 	}
-	p := plainer{src: body[:len(body)-1]}
-	p.out.WriteByte('^')
+	p := plainer{src: body[:len(body)-1], out: []byte("^")}
 	for len(p.src) > 0 {
 		if !p.step() {
 			return "", false
 		}
 	}
-	p.out.WriteByte('$')
-	return p.out.String(), p.depth == 0 && p.out.Len() <= maxPlain
+	p.out = append(p.out, '$')
+	return string(p.out), p.depth == 0 && len(p.out) <= maxPlain
 }
 
 // plainer respells one pattern. src is what has not been read, and depth the number of
 // open groups.
 type plainer struct {
 	src   string
-	out   strings.Builder
+	out   []byte
 	depth int
 }
 
@@ -45,12 +45,13 @@ func (p *plainer) step() bool {
 	switch c {
 	case '(':
 		return p.group()
-	case ')', '|':
-		if c == ')' {
-			p.depth--
-		}
-		p.put(string(c), 1)
-		return p.depth >= 0 && (c == ')' || p.depth > 0)
+	case ')':
+		p.put(")", 1)
+		p.depth--
+		return p.depth >= 0
+	case '|':
+		p.put("|", 1)
+		return p.depth > 0
 	case '^', '$':
 		return false
 	case '[':
@@ -63,16 +64,17 @@ func (p *plainer) step() bool {
 		if form == "" {
 			return false
 		}
-		p.put(form, len(form))
-		if len(form) > 1 && form[len(form)-1] == '?' { // lazy, which matches the same whole texts
-			text := p.out.String()
-			p.out.Reset()
-			p.out.WriteString(text[:len(text)-1])
+		size := len(form)
+		if size > 1 {
+			form = strings.TrimSuffix(form, "?") // lazy, which matches the same whole texts
 		}
+		p.put(form, size)
 		return true
 	case '\\':
 		if set, ok := classSet(p.src); ok {
-			p.put("["+set+"]", 2)
+			p.put("[", 0)
+			p.put(set, 2)
+			p.put("]", 0)
 			return true
 		}
 	}
@@ -87,7 +89,7 @@ func (p *plainer) step() bool {
 
 // put writes text instead of the next n bytes.
 func (p *plainer) put(text string, n int) {
-	p.out.WriteString(text)
+	p.out = append(p.out, text...)
 	p.src = p.src[n:]
 }
 
@@ -118,56 +120,55 @@ func (p *plainer) literal(r rune) {
 	escaped := strings.ContainsRune(special, r) || r < ' ' || r == 0x7F
 	switch {
 	case operator && (escaped && strings.ContainsRune(`*+?{`, rune(p.src[0])) || r >= utf8.RuneSelf):
-		p.out.WriteString("[" + inClass(r) + "]")
+		p.put("[", 0)
+		p.inClass(r)
+		p.put("]", 0)
 	case strings.ContainsRune(special, r):
-		p.out.WriteString(`\` + string(r))
+		p.out = append(p.out, '\\', byte(r))
 	case escaped:
-		p.out.WriteString(control(r))
+		p.control(r)
 	default:
-		p.out.WriteRune(r)
+		p.out = utf8.AppendRune(p.out, r)
 	}
 }
 
 // class reads a bracket expression.
 func (p *plainer) class() bool {
-	rest := p.src[1:]
-	var b strings.Builder
-	b.WriteByte('[')
-	if after, negated := strings.CutPrefix(rest, "^"); negated {
-		b.WriteByte('^')
-		rest = after
+	p.put("[", 1)
+	if strings.HasPrefix(p.src, "^") {
+		p.put("^", 1)
 	}
 	dash := ""
-	for first := true; first || !strings.HasPrefix(rest, "]"); first = false {
-		if rest == "" || strings.HasPrefix(rest, "[:") {
+	for first := true; first || !strings.HasPrefix(p.src, "]"); first = false {
+		if strings.HasPrefix(p.src, "[:") {
 			return false
 		}
-		if set, ok := classSet(rest); ok && set[0] != '^' {
-			b.WriteString(set)
-			rest = rest[2:]
+		if set, ok := classSet(p.src); ok && set[0] != '^' {
+			p.put(set, 2)
 			continue
 		}
-		low, size, ok := character(rest)
+		low, size, ok := character(p.src)
 		if !ok {
 			return false
 		}
-		rest = rest[size:]
+		p.src = p.src[size:]
 		switch {
-		case strings.HasPrefix(rest, "-") && !strings.HasPrefix(rest, "-]"):
-			high, size, ok := character(rest[1:])
+		case strings.HasPrefix(p.src, "-") && !strings.HasPrefix(p.src, "-]"):
+			high, size, ok := character(p.src[1:])
 			if !ok {
 				return false
 			}
-			rest = rest[1+size:]
-			b.WriteString(inClass(low) + "-" + inClass(high))
+			p.inClass(low)
+			p.put("-", 1+size)
+			p.inClass(high)
 		case low == '-':
 			dash = "-"
 		default:
-			b.WriteString(inClass(low))
+			p.inClass(low)
 		}
 	}
-	b.WriteString(dash + "]")
-	p.put(b.String(), len(p.src)-len(rest)+1)
+	p.put(dash, 0)
+	p.put("]", 1)
 	return true
 }
 
@@ -210,8 +211,8 @@ func character(src string) (r rune, size int, ok bool) {
 	switch c := src[1]; {
 	case c == 'x':
 		if form := hexForm().FindString(src); form != "" {
-			_, err := fmt.Sscanf(form, `\x%x`, &r)
-			return r, len(form), err == nil
+			n, err := strconv.ParseUint(form[2:], 16, 8)
+			return rune(n), len(form), err == nil
 		}
 	case strings.IndexByte("tnrfv", c) >= 0:
 		return rune("\t\n\r\f\v"[strings.IndexByte("tnrfv", c)]), 2, true
@@ -221,28 +222,28 @@ func character(src string) (r rune, size int, ok bool) {
 	return 0, 0, false
 }
 
-// inClass spells a character between brackets, also as the end of a range.
-func inClass(r rune) string {
+// inClass writes a character between brackets, also as the end of a range.
+func (p *plainer) inClass(r rune) {
 	switch {
-	case strings.ContainsRune(`\[]`, r):
-		return `\` + string(r)
-	case r == '^' || r == '-':
-		return fmt.Sprintf(`\x%02x`, r)
-	case r < ' ' || r == 0x7F:
-		return control(r)
+	case r == '\\' || r == '[' || r == ']':
+		p.out = append(p.out, '\\', byte(r))
+	case r == '^' || r == '-' || r < ' ' || r == 0x7F:
+		p.control(r)
+	default:
+		p.out = utf8.AppendRune(p.out, r)
 	}
-	return string(r)
 }
 
-// control spells a control character.
-func control(r rune) string {
+// control writes the escape of a control character, or of another of ASCII.
+func (p *plainer) control(r rune) {
 	switch r {
 	case '\t':
-		return `\t`
+		p.put(`\t`, 0)
 	case '\n':
-		return `\n`
+		p.put(`\n`, 0)
 	case '\r':
-		return `\r`
+		p.put(`\r`, 0)
+	default:
+		p.out = fmt.Appendf(p.out, `\x%02x`, r)
 	}
-	return fmt.Sprintf(`\x%02x`, r)
 }
