@@ -50,7 +50,7 @@ type inbox struct {
 	sent    scale.Rev       // of the last message that a stream took
 	batch   []scale.Message // read, opened, and not taken by a stream
 	pending bool            // the box may have more
-	check   bool            // batch was read for a stream that has ended: its client may have come back elsewhere
+	ended   bool            // the stream of reader has ended, and an older one is open here
 	told    scale.Rev       // the newest message of which a hint came
 	unsure  bool            // the reply of a read was lost: what it returned was not sent
 	owed    scale.Rev       // up to which the store counts as given what is not in batch; 0 if nothing is
@@ -207,7 +207,7 @@ func (b *inbox) postHere(ctx context.Context, message, data []byte) (rev scale.R
 	}
 	s.mu.Lock()
 	reader, pos := b.reader, b.pos
-	all := b.state == reading && !b.pending && !b.unsure && b.owed == 0 && len(b.batch) == 0 && pos == b.sent
+	all := b.state == reading && !b.ended && !b.pending && !b.unsure && b.owed == 0 && len(b.batch) == 0 && pos == b.sent
 	s.mu.Unlock()
 	if !all || !s.outbox.budget.queue(len(message), s) {
 		return 0, scale.ErrTaken
@@ -282,11 +282,10 @@ func (b *inbox) take(ctx context.Context, last string) error {
 	if idle {
 		return nil
 	}
-	number := m.numbers.tokens.Add(1)
-	me, resumed := readerName(m.config.Node, number, m.config.Node+"."+strconv.FormatUint(number, 36)), ""
+	me, resumed := b.newReader(), ""
 	if own {
-		stream := strconv.FormatUint(from.node, 36) + "." + strconv.FormatUint(from.event, 36)
-		resumed = readerName(m.config.Node, number, stream)
+		opening, _, _ := strings.Cut(me, "+")
+		resumed = opening + "+" + strconv.FormatUint(from.node, 36) + "." + strconv.FormatUint(from.event, 36)
 	}
 	m.inboxes.Store(b.box, s) // hints may come before the reply
 	found, err := b.takeBox(ctx, scale.Take{Reader: me, Resume: resumed, After: after, TTL: m.ttl()})
@@ -303,7 +302,7 @@ func (b *inbox) take(ctx context.Context, last string) error {
 		b.passOn(old, nil)
 		return err
 	}
-	b.state, b.leaving, b.wait, b.or, b.check = reading, false, 0, "", false
+	b.state, b.leaving, b.wait, b.or, b.ended = reading, false, 0, "", false
 	switch {
 	case own && streamOf(found.Reader) == streamOf(resumed): // what follows the event is read again
 		b.reader, found.Resumed = resumed, found.Resumed+" "+resumed
@@ -327,7 +326,7 @@ func (b *inbox) take(ctx context.Context, last string) error {
 
 // mine reports whether it is the turn of the stream out to read. s.mu is held.
 func (b *inbox) mine(out *line) bool {
-	return b.state == reading && (b.check || b.pending && len(b.batch) == 0) && b.session.outbox.newest() == out
+	return b.state == reading && (b.ended || b.pending && len(b.batch) == 0) && b.session.outbox.newest() == out
 }
 
 // fetch reads what the stream out is to send, if it is the turn of that, and reports whether
@@ -345,10 +344,13 @@ func (b *inbox) fetch(out *line) bool {
 	if mine = b.mine(out); mine {
 		b.pending = false
 	}
-	me, pos := b.reader, b.pos
+	me, pos, ended := b.reader, b.pos, b.ended
 	s.mu.Unlock()
-	if !mine {
+	switch {
+	case !mine:
 		return false
+	case ended:
+		return b.succeed(me)
 	}
 	messages, _, err := b.readBox(b.manager.ctx, pos, me)
 	batch, whole := b.open(messages)
@@ -365,7 +367,7 @@ func (b *inbox) fetch(out *line) bool {
 		time.AfterFunc(again, func() { s.hint(0) })
 		return false
 	}
-	b.unsure, b.owed, b.check, b.checked = false, 0, false, time.Now()
+	b.unsure, b.owed, b.checked = false, 0, time.Now()
 	if !room || !s.outbox.hold(size) {
 		b.giveBack(messages[len(messages)-1].Rev)
 		time.AfterFunc(again, func() { s.hint(0) })
@@ -383,6 +385,35 @@ func (b *inbox) fetch(out *line) bool {
 		b.pos = messages[len(messages)-1].Rev
 	}
 	return len(b.batch) > 0
+}
+
+// newReader returns the name of a reader for a stream that begins.
+func (b *inbox) newReader() string {
+	node, number := b.manager.config.Node, b.manager.numbers.tokens.Add(1)
+	return readerName(node, number, node+"."+strconv.FormatUint(number, 36))
+}
+
+// succeed makes an older stream here the reader after the stream of me has ended, unless the
+// client of that has come back elsewhere. It returns what was not sent to the box, and
+// reports whether the stream reads. The store is in use.
+func (b *inbox) succeed(me string) bool {
+	s, m := b.session, b.manager
+	s.mu.Lock()
+	t := scale.Take{From: me, Reader: b.newReader(), After: b.sent, TTL: m.ttl()}
+	s.mu.Unlock()
+	_, err := b.takeBox(m.ctx, t)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case errors.Is(err, scale.ErrTaken):
+		b.standBy()
+	case err != nil:
+		time.AfterFunc(again, func() { s.hint(0) })
+	default:
+		b.clear()
+		b.reader, b.pos, b.pending, b.checked = t.Reader, t.After, true, time.Now()
+	}
+	return err == nil
 }
 
 // standBy notes that another stream reads. s.mu is held.
@@ -488,13 +519,13 @@ func (b *inbox) clear() (rest []scale.Message, pos, owed scale.Rev) {
 		owed = math.MaxInt64
 	}
 	b.session.outbox.free(bytesOf(rest))
-	b.batch, b.unsure, b.owed, b.check = nil, false, 0, false
+	b.batch, b.unsure, b.owed, b.ended = nil, false, 0, false
 	return rest, b.pos, owed
 }
 
 // next takes a message for the stream out. s.mu is held.
 func (b *inbox) next(out *line) (id string, message []byte) {
-	if len(b.batch) == 0 || b.check || out.over || b.session.outbox.newest() != out {
+	if len(b.batch) == 0 || b.ended || out.over || b.session.outbox.newest() != out {
 		return "", nil
 	}
 	m := b.batch[0]

@@ -426,6 +426,7 @@ func (s *Session) listen(last string, wake func()) (out *line, leave func()) {
 	s.outbox.listen(out)
 	return out, func() {
 		s.mu.Lock()
+		newest := s.outbox.newest() == out
 		s.outbox.leave(out)
 		if len(s.outbox.open) == 0 && s.subscriptions.leave(s, s.allSent() && !out.broken) {
 			s.changed.Store(true)
@@ -433,8 +434,8 @@ func (s *Session) listen(last string, wake func()) (out *line, leave func()) {
 		left := len(s.outbox.open) == 0
 		if q := s.inbox; q != nil && q.state == standby && left {
 			q.state = closed
-		} else if q != nil && !left {
-			q.check = len(q.batch) > 0
+		} else if q != nil && newest && !left {
+			q.ended = q.state == reading
 			q.hint(0) // for the stream before
 		}
 		s.mu.Unlock()
