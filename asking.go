@@ -3,9 +3,12 @@ package mcp
 import (
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/ask"
+	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/mrtr"
 	"github.com/talaria-go/mcp/internal/seal"
+	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
+	"github.com/talaria-go/mcp/schema"
 )
 
 // newRounds makes what asks modern clients. It panics on keys that cannot
@@ -36,10 +39,24 @@ type Elicited[T any] = frame.Elicited[T]
 // T: its fields may be strings, numbers, booleans, enums and lists of enums,
 // with the tags that arguments of tools have. The tag jsonschema_extras may name
 // the values of an enum for people: enumTitles=One,enumTitles=Two. The answer is
-// checked against the tags and goes to into. Options.Schema does not apply to forms: a
-// rule, format or type that is declared there is an error of the question.
+// checked against the tags and goes to into. The rules, formats and types of
+// Options.Schema apply: those of the server that the handler was added to, also where
+// that server is mounted.
 func ElicitQuestion[T any](key, message string, into *Elicited[T]) *Question {
-	return ask.ElicitQuestion(key, message, into)
+	return ask.ElicitQuestion(schemaFor, key, message, into)
+}
+
+// schemaFor returns Options.Schema of the server that the handler of a request was
+// added to.
+func schemaFor(f upcall.Asked) *schema.Options {
+	request := f.(*frame.Frame) // the only type of package frame that asks
+	if m := mountedIn(request); m != nil {
+		return m.mount.child.opts.Schema
+	}
+	if server := frame.Internal(call.Private{}).Server(request); server != nil {
+		return server.Owner().(*host).opts.Schema
+	}
+	return nil
 }
 
 // URLQuestion asks the user to visit a page, for what must not pass through
@@ -59,7 +76,7 @@ func URLQuestion(key, message, address string, into *Elicited[struct{}]) *Questi
 //	}
 //	if !confirm.Accepted() { … }
 func Elicit[T any](f *Frame, key, message string) (Elicited[T], error) {
-	return ask.Elicit[T](f, key, message)
+	return ask.Elicit[T](schemaFor, f, key, message)
 }
 
 // ElicitURL asks the user to visit a page; see URLQuestion and Ask.

@@ -149,8 +149,8 @@ func (s *Server) offers(f *Frame, kind Kind) []*registry.Entry {
 // becomes no task of its own. Calls may be made at once, and are 8 deep at most. After
 // the end of f Call returns the cause.
 func (s *Server) Call(f *Frame, tool string, args any) (protocol.Result, error) {
-	if f == nil {
-		return nil, errors.New("mcp: Call: the Frame is nil; it is that of the handler that calls")
+	if err := frame.Internal(call.Private{}).Check(f, "Call"); err != nil {
+		return nil, err
 	}
 	if f.Err() != nil {
 		return nil, context.Cause(f)

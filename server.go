@@ -165,7 +165,19 @@ func (s *Server) MustAdd(components ...Component) {
 // its SKILL.md as a resource.
 func (s *Server) Remove(kind Kind, names ...string) int { return s.catalog.Remove(kind, names...) }
 
-// errNoSession is the error of AddToSession, RemoveFromSession, Enable and Disable
+// sessionOf returns the legacy session of f, for the method caller.
+func sessionOf(f *Frame, caller string) (*session.Session, error) {
+	if err := frame.Internal(call.Private{}).Check(f, caller); err != nil {
+		return nil, err
+	}
+	x, ok := frame.Internal(call.Private{}).Session(f).(*session.Session)
+	if !ok {
+		return nil, errNoSession
+	}
+	return x, nil
+}
+
+// errNoSession is the error of AddToSession, RemoveFromSession, EnableSet and DisableSet
 // for a request that has no session.
 var errNoSession = errors.New("mcp: components for one client need a legacy session: " +
 	"in modern revisions lists must not differ between requests; add them to the Server")
@@ -184,12 +196,11 @@ var errShared = errors.New("mcp: components for one client cannot be added with 
 // error: add components to the Server there. With Options.Store it is one, too:
 // use Set and Enable. Methods and extensions cannot be added.
 func (s *Server) AddToSession(f *Frame, components ...Component) error {
-	s = outermost(f, s)
-	x, ok := frame.Internal(call.Private{}).Session(f).(*session.Session)
-	switch {
-	case !ok:
-		return errNoSession
-	case s.opts.Store != nil:
+	x, err := sessionOf(f, "AddToSession")
+	if err != nil {
+		return err
+	}
+	if s = outermost(f, s); s.opts.Store != nil {
 		return errShared
 	}
 	c := &compiler{server: s}
@@ -200,7 +211,7 @@ func (s *Server) AddToSession(f *Frame, components ...Component) error {
 		return fmt.Errorf("mcp: %w", err)
 	}
 	own := x.Assigns().SetNew(catalogKey{}, func() any { return s.newCatalogOf(x) }).(*registry.Catalog)
-	err := s.catalog.Internal(call.Private{}).Check(c.entries...)
+	err = s.catalog.Internal(call.Private{}).Check(c.entries...)
 	if taken := own.Internal(call.Private{}).Check(c.entries...); taken != nil {
 		err = errors.Join(err, fmt.Errorf("in the session: %w", taken))
 	} else if err == nil {
@@ -216,10 +227,11 @@ func (s *Server) AddToSession(f *Frame, components ...Component) error {
 // added to the session of f's request, by name, URI or URI template, and returns
 // how many there were. It is an error where AddToSession is.
 func (s *Server) RemoveFromSession(f *Frame, kind Kind, names ...string) (int, error) {
-	if _, ok := frame.Internal(call.Private{}).Session(f).(*session.Session); !ok {
-		return 0, errNoSession
+	x, err := sessionOf(f, "RemoveFromSession")
+	if err != nil {
+		return 0, err
 	}
-	own := catalogOf(frame.Internal(call.Private{}).Session(f))
+	own := catalogOf(x)
 	if own == nil {
 		return 0, nil
 	}
@@ -280,9 +292,9 @@ func (s *Server) DisableSet(f *Frame, sets ...string) error { return s.setSets(f
 
 // setSets enables or disables sets.
 func (s *Server) setSets(f *Frame, sets []string, enable bool) error {
-	x, ok := frame.Internal(call.Private{}).Session(f).(*session.Session)
-	if !ok {
-		return errNoSession
+	x, err := sessionOf(f, "EnableSet and DisableSet")
+	if err != nil {
+		return err
 	}
 	var lists []string
 	s.adding.Lock()
@@ -347,6 +359,9 @@ func (s *Server) Tool(f *Frame, name string) (definition protocol.Tool, ok bool)
 				return definition, true
 			}
 		}
+		return protocol.Tool{}, false
+	}
+	if frame.Internal(call.Private{}).Check(f, "Tool") != nil {
 		return protocol.Tool{}, false
 	}
 	tool, ok := s.catalog.View(f, nil).Get(KindTool, name)

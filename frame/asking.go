@@ -17,6 +17,9 @@ type Question struct{ parts upcall.Question }
 
 // ask asks the client several questions at once; see mcp.Ask.
 func ask(f *Frame, questions ...*Question) error {
+	if err := (internals{}).Check(f, "Ask"); err != nil {
+		return err
+	}
 	if err := f.detachToAsk(); err != nil {
 		return err
 	}

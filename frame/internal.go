@@ -3,6 +3,7 @@ package frame
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -24,6 +25,15 @@ type internals struct{}
 
 // New returns the Frame of one request.
 func (internals) New(ctx context.Context, c upcall.Config) *Frame { return newFrame(ctx, c) }
+
+// Check returns an error if f is nil or the zero Frame, neither of which is of a request.
+// caller is the function that was called with it.
+func (internals) Check(f *Frame, caller string) error {
+	if f == nil || f.state == nil {
+		return fmt.Errorf("mcp: %s: the Frame is nil or zero; use that of the handler that calls", caller)
+	}
+	return nil
+}
 
 // From returns the Frame that ctx is or comes from.
 func (internals) From(ctx context.Context) (f *Frame, ok bool) {

@@ -2,7 +2,6 @@ package mcptest
 
 import (
 	"context"
-	"errors"
 	"testing"
 
 	"github.com/talaria-go/mcp"
@@ -24,28 +23,13 @@ import (
 func Frame(t testing.TB, options ...Option) *mcp.Frame {
 	t.Helper()
 	frames, ended := make(chan *mcp.Frame), make(chan struct{})
-	reasons := make(chan error, 1) // why the handler ended its session
-	server := mcp.NewServer(mcp.Info{Name: "mcptest", Version: "1"}, &mcp.Options{
-		OnSessionEnd: func(_ *mcp.Frame, reason error) { reasons <- reason },
-	})
+	server := mcp.NewServer(mcp.Info{Name: "mcptest", Version: "1"}, nil)
 	server.MustAdd(mcp.Tool("frame", func(f *mcp.Frame, _ struct{}) (struct{}, error) {
 		frames <- f
 		<-ended
 		return struct{}{}, nil
 	}, mcp.Doc("Hands its Frame to the test.")))
 	c := New(t, server, append([]Option{Revision(protocol.LatestLegacy)}, options...)...)
-	end := c.end
-	c.end = func() error {
-		err := end()
-		select {
-		case reason := <-reasons:
-			if errors.Is(err, reason) { // the handler wanted it
-				return nil
-			}
-		default:
-		}
-		return err
-	}
 	done := make(chan error, 1)
 	go func() {
 		_, err := c.RequestContext(context.Background(), protocol.MethodToolsCall, map[string]any{"name": "frame", "_meta": map[string]any{"progressToken": "frame"}})

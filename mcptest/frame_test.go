@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
@@ -91,6 +93,30 @@ func TestFrameEndsSession(t *testing.T) {
 			t.Run(fmt.Sprint(reason, len(options)), func(t *testing.T) {
 				if err := mcptest.Frame(t, options...).EndSession(reason); err != nil {
 					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// A session that a handler or the program ends is no failure of the test, over any
+// transport.
+func TestSessionEnds(t *testing.T) {
+	for _, reason := range []error{nil, errors.New("signed out"), mcp.ErrSessionIdle} {
+		for _, options := range [][]mcptest.Option{nil, {mcptest.OverHTTP()}} {
+			t.Run(fmt.Sprint(reason, len(options)), func(t *testing.T) {
+				quiet := zerolog.Nop()
+				s := mcp.NewServer(mcp.Info{Name: "ending", Version: "1"}, &mcp.Options{Logger: &quiet})
+				s.MustAdd(mcp.Tool("leave", func(f *mcp.Frame, _ struct{}) (string, error) { return "left", f.EndSession(reason) }),
+					mcp.Tool("id", func(f *mcp.Frame, _ struct{}) (string, error) { return f.SessionID(), nil }))
+				for _, by := range []string{"handler", "program"} {
+					c := mcptest.New(t, s, append([]mcptest.Option{mcptest.Revision(protocol.LatestLegacy)}, options...)...)
+					if by == "handler" {
+						_, _ = c.TryCall("leave", nil) // which may not be answered any more
+					} else if err := s.WithSession(t.Context(), c.Call("id", nil).Text(), func(f *mcp.Frame) error { return f.EndSession(reason) }); err != nil {
+						t.Error(err)
+					}
+					c.Close()
 				}
 			})
 		}

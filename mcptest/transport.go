@@ -10,6 +10,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/transport"
 )
 
@@ -46,8 +47,9 @@ func overPipe(conf *config, server *mcp.Server) (to client.Transport, end func()
 		_ = outW.Close()
 	})
 	return client.Conn(func(context.Context) (transport.Conn, error) { return p, nil }), func() error {
-		if err := p.Shutdown(ctx); err != nil || errors.Is(p.served, mcp.ErrServerClosed) {
-			return err // nil: the test wanted it
+		_ = p.Shutdown(ctx) // it has no error
+		if _, ended := errors.AsType[*wire.SessionEnd](p.served); ended || errors.Is(p.served, mcp.ErrServerClosed) {
+			return nil // the server's program wanted it
 		}
 		return p.served
 	}

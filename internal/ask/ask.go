@@ -17,6 +17,9 @@ func All(f *frame.Frame, questions ...*frame.Question) error {
 // the next round, the value is kept as JSON and decoded there. Where the request
 // has no Asker it runs only once, and so does fn.
 func Once[T any](f *frame.Frame, key string, fn func() (T, error)) (value T, err error) {
+	if err := frame.Internal(call.Private{}).Check(f, "Once"); err != nil {
+		return value, err
+	}
 	asker := frame.Internal(call.Private{}).Asker(f)
 	if asker == nil {
 		return fn()

@@ -31,14 +31,18 @@ import (
 	"github.com/talaria-go/mcp/schema"
 )
 
+// Options finds the schema options of the server whose handler asks; nil means the
+// defaults.
+type Options func(f upcall.Asked) *schema.Options
+
 // ElicitQuestion asks the user to fill in a form; see mcp.ElicitQuestion.
-func ElicitQuestion[T any](key, message string, into *frame.Elicited[T]) *frame.Question {
+func ElicitQuestion[T any](options Options, key, message string, into *frame.Elicited[T]) *frame.Question {
 	var form *form // which Params makes before Take needs it
 	return frame.Internal(call.Private{}).Question(upcall.Question{
 		Key: key, Method: protocol.MethodElicit,
 		Params: func(f upcall.Asked) (_ json.RawMessage, err error) {
 			rev := f.Revision()
-			form, err = formOf(reflect.TypeFor[T]())
+			form, err = formOf(reflect.TypeFor[T](), options(f))
 			if err != nil {
 				return nil, err
 			}
@@ -96,9 +100,9 @@ func elicitResult(raw json.RawMessage) (result protocol.ElicitResult, err error)
 }
 
 // Elicit asks the user to fill in a form; see mcp.Elicit.
-func Elicit[T any](f *frame.Frame, key, message string) (frame.Elicited[T], error) {
+func Elicit[T any](options Options, f *frame.Frame, key, message string) (frame.Elicited[T], error) {
 	var answer frame.Elicited[T]
-	err := All(f, ElicitQuestion(key, message, &answer))
+	err := All(f, ElicitQuestion(options, key, message, &answer))
 	return answer, err
 }
 
@@ -149,10 +153,15 @@ type form struct {
 
 // formOf compiles a struct type for a form. Whether a form can show the fields
 // is found out by requested, for the revision of the client.
-func formOf(t reflect.Type) (*form, error) {
-	plan, err := schema.Compile(t, nil)
+func formOf(t reflect.Type, of *schema.Options) (*form, error) {
+	var options schema.Options
+	if of != nil {
+		options = *of
+	}
+	options.Output = false
+	plan, err := schema.Compile(t, &options)
 	if err != nil {
-		return nil, fmt.Errorf("mcp: %v cannot be a form, to which Options.Schema of the server does not apply: %w", t, err)
+		return nil, fmt.Errorf("mcp: %v cannot be a form: %w", t, err)
 	}
 	return &form{t, plan}, nil
 }

@@ -68,7 +68,7 @@ func TestForm(t *testing.T) {
 				want = tt.since2511
 			}
 			got, err := func() (json.RawMessage, error) {
-				form, err := formOf(reflect.TypeOf(tt.form))
+				form, err := formOf(reflect.TypeOf(tt.form), nil)
 				if err != nil {
 					return nil, err
 				}
@@ -88,22 +88,12 @@ func TestForm(t *testing.T) {
 	}
 }
 
-// What only the options of a server declare is an error that says that they do not apply.
-func TestFormOptions(t *testing.T) {
-	type order struct {
-		Coupon string `json:"coupon" validate:"coupon"`
-	}
-	if _, err := formOf(reflect.TypeFor[order]()); err == nil || !strings.Contains(err.Error(), "Options.Schema of the server does not apply") {
-		t.Errorf("a rule of the server: %v", err)
-	}
-}
-
 // Where lists are refused, the error says which revision brought them.
 func TestFormListRefused(t *testing.T) {
 	type order struct {
 		Extra []string `json:"extra,omitempty" validate:"dive,oneof=milk sugar"`
 	}
-	form, err := formOf(reflect.TypeFor[order]())
+	form, err := formOf(reflect.TypeFor[order](), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

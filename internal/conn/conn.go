@@ -149,9 +149,9 @@ func (c *Conn) serve(ctx context.Context) error {
 			c.stream.stop() // nothing else ends the subscriptions of this connection
 		}
 	case <-c.closing:
-		err = c.closeReason
+		err = &wire.SessionEnd{Reason: c.closeReason}
 		c.stop()
-		c.inflight.CancelAll(err)
+		c.inflight.CancelAll(c.closeReason)
 		c.endGrace()
 	}
 	flushErr := c.finish()

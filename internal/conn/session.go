@@ -38,6 +38,9 @@ func (e *server) SentLong(method, name string, size int) {
 		fmt.Sprintf("a message is longer than the %d bytes that clients take by default: send less, such as a page or a link to a resource, or raise the limit of the client", facts.MaxMessage))
 }
 
+// Owner implements upcall.Server.
+func (e *server) Owner() any { return e.Host }
+
 // EndSession implements upcall.Server. A nil reason is upcall.ErrSessionClosed.
 func (e *server) EndSession(s upcall.Session, reason error) error {
 	x, ok := s.(*session.Session)

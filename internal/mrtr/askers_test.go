@@ -18,6 +18,7 @@ import (
 	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/schema"
 )
 
 type name struct {
@@ -59,8 +60,10 @@ func required(t *testing.T, f *frame.Frame) string {
 	return result.(*protocol.InputRequiredResult).State
 }
 
+func defaults(upcall.Asked) *schema.Options { return nil }
+
 func askName(f *frame.Frame) (frame.Elicited[name], error) {
-	return ask.Elicit[name](f, "who", "Who are you?")
+	return ask.Elicit[name](defaults, f, "who", "Who are you?")
 }
 
 const yes = `{"who":{"action":"accept","content":{"name":"Ada"}}}`
@@ -198,13 +201,13 @@ func TestSeveralRounds(t *testing.T) {
 		if err != nil {
 			return "", err
 		}
-		first, err := ask.Elicit[name](f, "first", "First?")
+		first, err := ask.Elicit[name](defaults, f, "first", "First?")
 		if err != nil {
 			return "", err
 		}
 		var second frame.Elicited[name]
 		var roots []protocol.Root
-		if err := ask.All(f, ask.ElicitQuestion("second", "Second?", &second), frame.RootsQuestion("roots", &roots)); err != nil {
+		if err := ask.All(f, ask.ElicitQuestion(defaults, "second", "Second?", &second), frame.RootsQuestion("roots", &roots)); err != nil {
 			return "", err
 		}
 		return receipt + first.Value.Name + second.Value.Name + roots[0].URI, nil
@@ -316,7 +319,7 @@ func TestOnceInARepeatedRound(t *testing.T) {
 	a := New(sealer(t), Config{})
 	charged := 0
 	pay := func(f *frame.Frame) (string, error) {
-		if _, err := ask.Elicit[name](f, "name", "Who are you?"); err != nil {
+		if _, err := ask.Elicit[name](defaults, f, "name", "Who are you?"); err != nil {
 			return "", err
 		}
 		n, err := ask.Once(f, "charge", func() (int, error) { charged++; return charged, nil })

@@ -147,6 +147,8 @@ type Server interface {
 	// SentLong notes that a message to a client is longer than what clients take by
 	// default. method and name are those of Frame.Labels.
 	SentLong(method, name string, size int)
+	// Owner returns the Server of package mcp.
+	Owner() any
 }
 
 // Sink is a connection that takes events. After an error it is of no further

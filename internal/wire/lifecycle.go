@@ -102,3 +102,13 @@ func CheckModern(m *protocol.Meta, supported []protocol.Revision) (protocol.Revi
 func missingMeta(key string) *protocol.Error {
 	return &protocol.Error{Code: protocol.CodeInvalidParams, Message: fmt.Sprintf("params._meta[%q] is missing; every request must carry it", key)}
 }
+
+// SessionEnd is the error of a connection whose session the server's program ended. Its
+// text is the reason.
+type SessionEnd struct{ Reason error }
+
+// Error implements error.
+func (e *SessionEnd) Error() string { return e.Reason.Error() }
+
+// Unwrap returns the reason.
+func (e *SessionEnd) Unwrap() error { return e.Reason }

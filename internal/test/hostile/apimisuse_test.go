@@ -7,8 +7,55 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/test/harness"
+	"github.com/talaria-go/mcp/protocol"
 )
+
+// Functions that take the Frame of a handler return an error for one that is nil or zero,
+// and name themselves.
+func TestNoFrame(t *testing.T) {
+	type form struct {
+		Name string `json:"name"`
+	}
+	s := harness.Fixture(t, nil)
+	if err := s.AddSet("set", harness.Tool("hidden")); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		use  func(f *mcp.Frame) error
+	}{
+		{"AddToSession", func(f *mcp.Frame) error { return s.AddToSession(f, harness.Tool("own")) }},
+		{"RemoveFromSession", func(f *mcp.Frame) error { _, err := s.RemoveFromSession(f, mcp.KindTool, "own"); return err }},
+		{"EnableSet", func(f *mcp.Frame) error { return s.EnableSet(f, "set") }},
+		{"DisableSet", func(f *mcp.Frame) error { return s.DisableSet(f, "set") }},
+		{"Call", func(f *mcp.Frame) error { _, err := s.Call(f, "nothing", nil); return err }},
+		{"Ask", func(f *mcp.Frame) error { return mcp.Ask(f) }},
+		{"Ask", func(f *mcp.Frame) error { _, err := mcp.Elicit[form](f, "key", "Name?"); return err }},
+		{"Ask", func(f *mcp.Frame) error { _, err := mcp.ElicitURL(f, "key", "Go", "https://example.com"); return err }},
+		{"Ask", func(f *mcp.Frame) error { _, err := frame.Sample(f, "key", protocol.SampleParams{}); return err }},
+		{"Ask", func(f *mcp.Frame) error { _, err := frame.Roots(f, "key"); return err }},
+		{"Once", func(f *mcp.Frame) error {
+			_, err := mcp.Once(f, "key", func() (int, error) { return 1, nil })
+			return err
+		}},
+	} {
+		for name, f := range map[string]*mcp.Frame{"nil": nil, "zero": {}} {
+			err := safely.Try(func() error { return tt.use(f) })
+			if err == nil || !strings.Contains(err.Error(), tt.name) || !strings.Contains(err.Error(), "the Frame is nil or zero; use that of the handler that calls") {
+				t.Errorf("%s with a %s Frame: %v", tt.name, name, err)
+			}
+		}
+	}
+	for range s.Tools(&mcp.Frame{}) {
+		t.Error("tools for the zero Frame")
+	}
+	if _, ok := s.Tool(&mcp.Frame{}, "nothing"); ok {
+		t.Error("a tool for the zero Frame")
+	}
+}
 
 // What a program gets wrong is told where it is wrong, with what to do.
 func TestMisuse(t *testing.T) {

@@ -14,7 +14,7 @@ const (
 	maxFile        = 800    // lines
 	maxFunction    = 100    // lines
 	maxExported    = 1_065  // names that users see
-	maxLines       = 80_410 // of the library, without comments
+	maxLines       = 80_510 // of the library, without comments
 )
 
 // maxFiles limits the files of packages that grew too wide to be found one's way
