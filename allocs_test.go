@@ -19,9 +19,9 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
@@ -82,7 +82,7 @@ func benchServer(tools int) *Server {
 // call is what a transport does with a message: bytes in, bytes out.
 func serveOnce(s *Server, text, dst []byte) ([]byte, error) {
 	var m protocol.Message
-	var r upcall.Request
+	var r core.Request
 	if fault := wire.Scan(text, &m); fault != nil {
 		return nil, fault
 	}
@@ -93,7 +93,7 @@ func serveOnce(s *Server, text, dst []byte) ([]byte, error) {
 	if fault != nil {
 		return nil, fault
 	}
-	f, fault := s.connections.Frame(context.Background(), nil, upcall.Config{Request: &r, Revision: rev})
+	f, fault := s.connections.Frame(context.Background(), nil, core.Config{Request: &r, Revision: rev})
 	if fault != nil {
 		return nil, fault
 	}
@@ -214,7 +214,7 @@ func BenchmarkStage(b *testing.B) {
 	}
 	v := validator.New(validator.WithRequiredStructEnabled())
 	dst := make([]byte, 0, 64<<10)
-	lister := s.catalog.View(frame.Internal(call.Private{}).New(context.Background(), upcall.Config{Revision: protocol.Latest}), nil)
+	lister := s.catalog.View(frame.Internal(call.Private{}).New(context.Background(), core.Config{Revision: protocol.Latest}), nil)
 	stages := []struct {
 		name string
 		run  func() error
@@ -239,8 +239,8 @@ func BenchmarkStage(b *testing.B) {
 			return v.Struct(&in)
 		}},
 		{"dispatch", func() error {
-			r := upcall.Request{ID: protocol.NewID(1), Method: "server/discover"}
-			f, _ := s.connections.Frame(context.Background(), nil, upcall.Config{Request: &r, Revision: protocol.Latest})
+			r := core.Request{ID: protocol.NewID(1), Method: "server/discover"}
+			f, _ := s.connections.Frame(context.Background(), nil, core.Config{Request: &r, Revision: protocol.Latest})
 			s.dispatch().Serve(f, dst)
 			return nil
 		}},

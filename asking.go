@@ -4,9 +4,9 @@ import (
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/ask"
 	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/mrtr"
 	"github.com/talaria-go/mcp/internal/seal"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/schema"
 )
@@ -48,7 +48,7 @@ func ElicitQuestion[T any](key, message string, into *Elicited[T]) *Question {
 
 // schemaFor returns Options.Schema of the server that the handler of a request was
 // added to.
-func schemaFor(f upcall.Asked) *schema.Options {
+func schemaFor(f core.QuestionRequest) *schema.Options {
 	request := f.(*frame.Frame) // the only type of package frame that asks
 	if m := mountedIn(request); m != nil {
 		return m.mount.child.opts.Schema

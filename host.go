@@ -11,15 +11,14 @@ import (
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/conn"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/guard"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/post"
-	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/topics"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -28,9 +27,9 @@ import (
 
 // The reasons for which sessions end, for errors.Is in Options.OnSessionEnd.
 var (
-	ErrSessionClosed  = upcall.ErrSessionClosed  // its connection ended, or any of the others
-	ErrSessionDeleted = upcall.ErrSessionDeleted // the client ended it with DELETE
-	ErrSessionIdle    = upcall.ErrSessionIdle    // it was not used for Timeouts.Session
+	ErrSessionClosed  = core.ErrSessionClosed  // its connection ended, or any of the others
+	ErrSessionDeleted = core.ErrSessionDeleted // the client ended it with DELETE
+	ErrSessionIdle    = core.ErrSessionIdle    // it was not used for Timeouts.Session
 )
 
 // methodSessionEnd is what Frames of Options.OnSessionEnd have for a method. No
@@ -405,8 +404,8 @@ func (h *host) sessionEnded(x *session.Session, reason error) {
 	if h.opts.OnSessionEnd == nil {
 		return
 	}
-	ctx := principal.With(context.Background(), x.Principal())
-	f := frame.Internal(call.Private{}).New(ctx, upcall.Config{Request: &upcall.Request{Method: methodSessionEnd}, Revision: x.Revision(), Session: x})
+	ctx := core.WithPrincipal(context.Background(), x.Principal())
+	f := frame.Internal(call.Private{}).New(ctx, core.Config{Request: &core.Request{Method: methodSessionEnd}, Revision: x.Revision(), Session: x})
 	_, err := h.Dispatcher().Guard(f, func(f *frame.Frame) (protocol.Result, error) {
 		h.opts.OnSessionEnd(f, reason)
 		return nil, nil

@@ -54,7 +54,7 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/call"
-	"github.com/talaria-go/mcp/internal/principal"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -113,7 +113,7 @@ type Identity = frame.Identity
 //	ctx = mcp.WithIdentity(ctx, &mcp.Identity{Subject: "me", Scopes: []string{"notes:write"}})
 //	err := server.ServeStdio(ctx)
 func WithIdentity(ctx context.Context, id *Identity) context.Context {
-	return principal.WithGrant(ctx, &principal.Grant{Name: id.Principal(), Identity: id})
+	return core.WithGrant(ctx, &core.Grant{Name: id.Principal(), Identity: id})
 }
 
 // The types of content and what goes with them; see package protocol.

@@ -14,10 +14,10 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
@@ -64,7 +64,7 @@ type catalogKey struct{}
 
 // catalogOf returns what a session has of its own; nil if that is nothing, as
 // modern requests, which have no session, have nothing.
-func catalogOf(x upcall.Session) *registry.Catalog {
+func catalogOf(x core.Session) *registry.Catalog {
 	if x != nil {
 		if own, ok := x.Assigns().Get(catalogKey{}); ok {
 			return own.(*registry.Catalog)
@@ -362,7 +362,7 @@ func (s *Server) attach(f *frame.Frame) error {
 	if s.opts.OnSessionAttach == nil || x == nil {
 		return nil
 	}
-	a := x.Assigns().SetNew(attachKey{}, func() any { return &attachment{turn: make(chan struct{}, 1)} }).(*attachment)
+	a := x.Assigns().GetOrSet(attachKey{}, func() any { return &attachment{turn: make(chan struct{}, 1)} }).(*attachment)
 	if a.done.Load() {
 		return nil
 	}

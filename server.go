@@ -18,6 +18,7 @@ import (
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/conn"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/hostrules"
 	"github.com/talaria-go/mcp/internal/inflight"
@@ -25,7 +26,6 @@ import (
 	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/streamable"
 	"github.com/talaria-go/mcp/internal/topics"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
@@ -210,7 +210,7 @@ func (s *Server) AddToSession(f *Frame, components ...Component) error {
 	if err := c.forServer("a session"); err != nil {
 		return fmt.Errorf("mcp: %w", err)
 	}
-	own := x.Assigns().SetNew(catalogKey{}, func() any { return s.newCatalogOf(x) }).(*registry.Catalog)
+	own := x.Assigns().GetOrSet(catalogKey{}, func() any { return s.newCatalogOf(x) }).(*registry.Catalog)
 	err = s.catalog.Internal(call.Private{}).Check(c.entries...)
 	if taken := own.Internal(call.Private{}).Check(c.entries...); taken != nil {
 		err = errors.Join(err, fmt.Errorf("in the session: %w", taken))
@@ -569,7 +569,7 @@ func (s *Server) ServeConn(ctx context.Context, conn transport.Conn) error {
 	if conn == nil {
 		return errors.New("mcp: ServeConn: the conn is nil")
 	}
-	return s.connections.ServeConn(ctx, conn, upcall.Transport{Kind: string(frame.Pipe)})
+	return s.connections.ServeConn(ctx, conn, core.Transport{Kind: string(frame.Pipe)})
 }
 
 // Serve accepts connections from a listener for Unix or TCP sockets and serves each as

@@ -11,11 +11,10 @@ import (
 	"github.com/talaria-go/mcp/internal/broadcast"
 	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/conn"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/dispatch"
-	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/topics"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -164,12 +163,12 @@ func (u *subscriptions) endAllBut(prefix string) {
 
 // sessionMayHear is mayHear for the client of a session.
 func (u *subscriptions) sessionMayHear(x *session.Session, uri string) bool {
-	return u.mayHear(aloneAs(x.Identity(), x.Principal()), upcall.Config{Revision: x.Revision(), Session: x}, uri)
+	return u.mayHear(aloneAs(x.Identity(), x.Principal()), core.Config{Revision: x.Revision(), Session: x}, uri)
 }
 
 // aloneAs returns a context that has nothing but who asks.
 func aloneAs(id *frame.Identity, name string) context.Context {
-	return principal.WithGrant(context.Background(), &principal.Grant{Name: name, Identity: id})
+	return core.WithGrant(context.Background(), &core.Grant{Name: name, Identity: id})
 }
 
 // mayHear reports whether a client that subscribed to the resource at uri may
@@ -178,11 +177,11 @@ func aloneAs(id *frame.Identity, name string) context.Context {
 // users' code, with a separate Frame that has the identity and the session, if
 // there is one, and nothing of the request that subscribed. A rule that panics
 // means no.
-func (u *subscriptions) mayHear(ctx context.Context, c upcall.Config, uri string) (may bool) {
+func (u *subscriptions) mayHear(ctx context.Context, c core.Config, uri string) (may bool) {
 	if u.server.catalog.View(nil, catalogOf(c.Session)).Internal(call.Private{}).Open(KindResource, KindTemplate) {
 		return true
 	}
-	c.Request = &upcall.Request{Method: protocol.MethodResourceUpdated, Params: protocol.Params{Name: uri}}
+	c.Request = &core.Request{Method: protocol.MethodResourceUpdated, Params: protocol.Params{Name: uri}}
 	// OnSessionAttach may be what has made the change, and waits for its end here.
 	ctx, cancel := context.WithTimeout(ctx, mayHearTimeout)
 	defer cancel()
@@ -238,7 +237,7 @@ func (u *subscriptions) listen(f *frame.Frame) (protocol.Result, error) {
 		as, rev := aloneAs(f.Identity(), f.Principal()), f.Revision()
 		join.May = func(topic string) bool {
 			uri, ok := topics.ResourceOf(topic)
-			return !ok || u.mayHear(as, upcall.Config{Revision: rev}, uri)
+			return !ok || u.mayHear(as, core.Config{Revision: rev}, uri)
 		}
 	}
 	var until time.Time

@@ -13,12 +13,11 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/jsonx"
-	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/tasks"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -206,7 +205,7 @@ func (d *detachedCall) run(call frame.Handler) (protocol.Result, error) {
 		}
 	}
 	d.follow = context.AfterFunc(ends, func() { d.cancel(context.Cause(ends)) })
-	inner := f.WithContext(upcall.WithDetacher(d.ctx, d))
+	inner := f.WithContext(core.WithTaskStarter(d.ctx, d))
 	go func() {
 		defer work.End()
 		defer d.cancel(nil)
@@ -270,13 +269,13 @@ func (d *detachedCall) close() (isTask bool) {
 	return d.task != nil
 }
 
-// Asks implements upcall.Detacher.
+// Asks implements core.TaskStarter.
 func (d *detachedCall) Asks() bool { return d.takes && !d.options.Manual }
 
-// Detach implements upcall.Detacher. The Frame calls it for one goroutine at a
+// Detach implements core.TaskStarter. The Frame calls it for one goroutine at a
 // time, and not again once it has succeeded; d.mu keeps it apart from the end of
 // the handler, which may come while await detaches.
-func (d *detachedCall) Detach(known upcall.Known) (*upcall.Detachment, error) {
+func (d *detachedCall) Detach(known core.Recorded) (*core.StartedTask, error) {
 	if !d.takes {
 		return nil, nil
 	}
@@ -290,7 +289,7 @@ func (d *detachedCall) Detach(known upcall.Known) (*upcall.Detachment, error) {
 	} else if err := d.keep(known); err != nil {
 		return nil, err
 	}
-	return &upcall.Detachment{
+	return &core.StartedTask{
 		Asker: &taskAsker{d.task}, Note: d.task.Note, Run: d.task.Run,
 		Answer: func() {
 			d.handle <- tasks.Handle{Record: d.task.Record()}
@@ -304,7 +303,7 @@ func (d *detachedCall) Detach(known upcall.Known) (*upcall.Detachment, error) {
 }
 
 // keep makes the call a task that clients can ask for. d.mu is held.
-func (d *detachedCall) keep(known upcall.Known) (err error) {
+func (d *detachedCall) keep(known core.Recorded) (err error) {
 	if d.reserved == nil {
 		if d.reserved, err = d.reserve(); err != nil {
 			return err
@@ -331,7 +330,7 @@ func (d *detachedCall) leave() (protocol.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	call, err := d.kept(upcall.Known{})
+	call, err := d.kept(core.Recorded{})
 	if err == nil {
 		call.Worker = true
 		err = task.Keep(call)
@@ -414,7 +413,7 @@ type keptCall struct {
 }
 
 // kept returns the call of d for other replicas, as its client has sent it.
-func (d *detachedCall) kept(known upcall.Known) (*tasks.Call, error) {
+func (d *detachedCall) kept(known core.Recorded) (*tasks.Call, error) {
 	r := d.call.Request()
 	text, err := json.Marshal(keptCall{r.ID, r.Params.Raw, d.call.Revision().String(), d.owner, d.call.Identity(), d.digest[:]})
 	if err != nil {
@@ -453,13 +452,13 @@ func (x *taskExtension) replay(ctx context.Context, task *tasks.Task, text []byt
 	if _, known := x.server.catalog.Internal(call.Private{}).Get(KindTool, params.Name); !known || !ok {
 		return fmt.Errorf("%w: there is no tool %q here", tasks.ErrElsewhere, params.Name)
 	}
-	grant := &principal.Grant{Name: c.Principal}
+	grant := &core.Grant{Name: c.Principal}
 	if c.Identity != nil {
 		grant.Identity = c.Identity
 	}
 	again := &replay{ctx: ctx, task: task, digest: c.Digest}
-	f := frame.Internal(call.Private{}).New(principal.WithGrant(context.WithValue(ctx, replayKey{}, again), grant), upcall.Config{
-		Request: &upcall.Request{ID: c.ID, Method: protocol.MethodToolsCall, Params: params}, Revision: revision, Server: x.server.connections.Upcalls(),
+	f := frame.Internal(call.Private{}).New(core.WithGrant(context.WithValue(ctx, replayKey{}, again), grant), core.Config{
+		Request: &core.Request{ID: c.ID, Method: protocol.MethodToolsCall, Params: params}, Revision: revision, Server: x.server.connections.Upcalls(),
 	})
 	err := safely.Try(func() error { return x.server.dispatch().Notify(f) }) // a notification has no response
 	switch {
@@ -486,26 +485,26 @@ func (r *replay) begin(d *detachedCall, call frame.Handler) (protocol.Result, er
 // handler waits for the answers.
 type taskAsker struct{ task *tasks.Task }
 
-// Ask implements upcall.Asker.
+// Ask implements core.Asker.
 func (a *taskAsker) Ask(ctx context.Context, questions []protocol.InputRequest) ([]json.RawMessage, error) {
 	return a.task.Ask(ctx, questions)
 }
 
-// Recall implements upcall.Asker.
+// Recall implements core.Asker.
 func (a *taskAsker) Recall(key string) (value json.RawMessage, ok bool, err error) {
 	value, ok = a.task.Recall(key)
 	return value, ok, nil
 }
 
-// Keep implements upcall.Asker.
+// Keep implements core.Asker.
 func (a *taskAsker) Keep(ctx context.Context, key string, value json.RawMessage) error {
 	return a.task.Remember(ctx, key, value)
 }
 
-// Known implements upcall.Asker: what a task knows, it has.
-func (a *taskAsker) Known() upcall.Known { return upcall.Known{} }
+// Known implements core.Asker: what a task knows, it has.
+func (a *taskAsker) Known() core.Recorded { return core.Recorded{} }
 
-// Required implements upcall.Asker. It is not called for questions, which wait
+// Required implements core.Asker. It is not called for questions, which wait
 // for their answers here.
 func (a *taskAsker) Required() (protocol.Result, error) {
 	return nil, wire.ErrInputRequired

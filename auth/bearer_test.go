@@ -15,7 +15,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/talaria-go/mcp/auth"
-	"github.com/talaria-go/mcp/internal/principal"
+	"github.com/talaria-go/mcp/internal/core"
 )
 
 // What is right passes, in all its forms.
@@ -74,14 +74,14 @@ func TestIdentity(t *testing.T) {
 		t.Fatal("refused")
 	}
 	ctx := handler.seen[0].Context()
-	id, _ := principal.Granted(ctx).Identity.(*auth.Identity)
+	id, _ := core.GrantOf(ctx).Identity.(*auth.Identity)
 	if id.Issuer != issuerURL || id.Subject != "alice" || id.ClientID != "app" || id.Claims["tenant"] != "t1" || !id.Expiry.Equal(exp) {
 		t.Errorf("identity %+v", id)
 	}
 	if !slices.Equal(id.Scopes, []string{"notes:write", "notes:read"}) || !id.HasScope("notes:read", "notes:write") || id.HasScope("notes:read", "notes:admin") {
 		t.Errorf("scopes %q", id.Scopes)
 	}
-	if got := principal.Of(ctx); got != issuerURL+"#alice" {
+	if got := core.Principal(ctx); got != issuerURL+"#alice" {
 		t.Errorf("principal %q", got)
 	}
 }
@@ -222,7 +222,7 @@ func TestVerifierWithoutIdentity(t *testing.T) {
 func TestAnonymous(t *testing.T) {
 	handler := &reached{}
 	protected := protect(newJWT(t, newIssuer(), auth.JWTOptions{}), resource, &auth.Options{Anonymous: true})(handler)
-	if res := serve(protected, post()); res.StatusCode != http.StatusOK || principal.Of(handler.seen[0].Context()) != "" || principal.Granted(handler.seen[0].Context()).Identity != nil {
+	if res := serve(protected, post()); res.StatusCode != http.StatusOK || core.Principal(handler.seen[0].Context()) != "" || core.GrantOf(handler.seen[0].Context()).Identity != nil {
 		t.Errorf("status %d", res.StatusCode)
 	}
 	if res := serve(protected, post("Authorization", "Bearer x.y.z")); res.StatusCode != http.StatusUnauthorized {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/principal"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/safely"
 )
 
@@ -30,7 +30,7 @@ type guard struct {
 	proofs   *proofs
 	// anonymous is the grant of requests without a token, if Options.Anonymous
 	// permits them: no identity, and a challenger that asks for a token.
-	anonymous *principal.Grant
+	anonymous *core.Grant
 }
 
 // newGuard checks the arguments of New and computes everything that does not
@@ -78,7 +78,7 @@ func newGuard(resource string, v Verifier, opts *Options) (*guard, error) {
 	if g.proofs, err = newProofs(g.opts.DPoP, g.origin); err != nil {
 		return nil, err
 	}
-	g.anonymous = &principal.Grant{Challenge: g.challenger(schemeBearer, http.StatusUnauthorized)}
+	g.anonymous = &core.Grant{Challenge: g.challenger(schemeBearer, http.StatusUnauthorized)}
 	return g, nil
 }
 
@@ -138,7 +138,7 @@ func resourceURL(text string) (*url.URL, error) {
 // order of the checks matters: a token that is too long is never verified, a
 // proof is checked only for a token that is valid, and a missing scope is
 // reported last, since only a rightful holder should learn of it.
-func (g *guard) admit(w http.ResponseWriter, r *http.Request) (*principal.Grant, error) {
+func (g *guard) admit(w http.ResponseWriter, r *http.Request) (*core.Grant, error) {
 	if r.URL.RawQuery != "" && inQuery(r.URL.RawQuery) {
 		return nil, &Error{Status: http.StatusBadRequest, Code: CodeInvalidRequest,
 			Description: "an access token must not be in the URL; use the Authorization header"}
@@ -178,7 +178,7 @@ func (g *guard) admit(w http.ResponseWriter, r *http.Request) (*principal.Grant,
 // ticket is the result of a verification, as the cache keeps it. It is
 // immutable and shared by all requests with the token.
 type ticket struct {
-	grant   *principal.Grant
+	grant   *core.Grant
 	key     string    // thumbprint of the key that the token is bound to; "" if it is to none
 	lacking bool      // it lacks a scope of Options.Scopes
 	until   time.Time // when it must be verified again
@@ -214,7 +214,7 @@ func (g *guard) verify(ctx context.Context, token string) (*ticket, error) {
 	if t.key != "" {
 		scheme = schemeDPoP
 	}
-	t.grant = &principal.Grant{Name: id.Principal(), Identity: &id, Challenge: g.challenger(scheme, http.StatusForbidden)}
+	t.grant = &core.Grant{Name: id.Principal(), Identity: &id, Challenge: g.challenger(scheme, http.StatusForbidden)}
 	return t, nil
 }
 

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/principal"
+	"github.com/talaria-go/mcp/internal/core"
 )
 
 // Options determine how a server is protected. The zero value has the defaults.
@@ -113,7 +113,7 @@ func (p *Resource) Bearer(next http.Handler) http.Handler {
 			g.refuse(w, r, err)
 			return
 		}
-		ctx := principal.WithGrant(r.Context(), grant)
+		ctx := core.WithGrant(r.Context(), grant)
 		if id, _ := grant.Identity.(*Identity); r.Method == http.MethodGet && id != nil && !id.Expiry.IsZero() {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithDeadlineCause(ctx, id.Expiry.Add(streamGrace), errTokenOver)

@@ -11,7 +11,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/client/pool"
-	"github.com/talaria-go/mcp/internal/principal"
+	"github.com/talaria-go/mcp/internal/core"
 )
 
 // privateLists serves lists that are for one user alone: alice has a tool that
@@ -27,7 +27,7 @@ func privateLists(t *testing.T) string {
 	nothing := func(*mcp.Frame, struct{}) (string, error) { return "", nil }
 	server.MustAdd(mcp.Tool("of_all", nothing), mcp.Tool("of_alice", nothing, of("alice")))
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		server.Handler().ServeHTTP(w, r.WithContext(principal.With(r.Context(), r.Header.Get("User"))))
+		server.Handler().ServeHTTP(w, r.WithContext(core.WithPrincipal(r.Context(), r.Header.Get("User"))))
 	}))
 	t.Cleanup(web.Close)
 	return web.URL

@@ -5,15 +5,15 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/jsonx"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
 // Question is something to ask the client for: what SampleQuestion,
 // RootsQuestion, mcp.ElicitQuestion and mcp.URLQuestion return.
-type Question struct{ parts upcall.Question }
+type Question struct{ parts core.Question }
 
 // ask asks the client several questions at once; see mcp.Ask.
 func ask(f *Frame, questions ...*Question) error {
@@ -67,9 +67,9 @@ func ask(f *Frame, questions ...*Question) error {
 //
 // Revision 2026-07-28 deprecates sampling; it works in every revision.
 func SampleQuestion(key string, params protocol.SampleParams, into *protocol.SampleResult) *Question {
-	return &Question{upcall.Question{
+	return &Question{core.Question{
 		Key: key, Method: protocol.MethodSample,
-		Params: func(f upcall.Asked) (json.RawMessage, error) {
+		Params: func(f core.QuestionRequest) (json.RawMessage, error) {
 			if len(params.Messages) == 0 || params.MaxTokens <= 0 {
 				return nil, errors.New("frame: sampling needs messages and a positive MaxTokens")
 			}
@@ -106,9 +106,9 @@ func Sample(f *Frame, key string, params protocol.SampleParams) (*protocol.Sampl
 //
 // Revision 2026-07-28 deprecates roots; they work in every revision.
 func RootsQuestion(key string, into *[]protocol.Root) *Question {
-	return &Question{upcall.Question{
+	return &Question{core.Question{
 		Key: key, Method: protocol.MethodRoots,
-		Params: func(upcall.Asked) (json.RawMessage, error) { return json.RawMessage("{}"), nil },
+		Params: func(core.QuestionRequest) (json.RawMessage, error) { return json.RawMessage("{}"), nil },
 		Needs: func(c *protocol.ClientCapabilities) *protocol.Error {
 			if c.Roots == nil {
 				return wire.MissingCapability("roots")

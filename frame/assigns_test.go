@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp/internal/call"
-	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/protocol"
 )
 
 func inSession(ctx context.Context, s *session) *Frame {
-	return newFrame(ctx, upcall.Config{Revision: protocol.V20251125, Session: s})
+	return newFrame(ctx, core.Config{Revision: protocol.V20251125, Session: s})
 }
 
 // want fails unless f.Get(name) gives value; nil stands for nothing there.
@@ -32,19 +32,19 @@ func TestAssignLasts(t *testing.T) {
 	want(t, inSession(t.Context(), mine), "k", 1)
 	want(t, inSession(t.Context(), other), "k", nil)
 
-	modern := newFrame(t.Context(), upcall.Config{})
+	modern := newFrame(t.Context(), core.Config{})
 	modern.Set("a", 1)
 	modern.Set("b", 2)
 	want(t, modern, "a", 1)
 	want(t, modern, "b", 2)
-	want(t, newFrame(t.Context(), upcall.Config{}), "a", nil)
+	want(t, newFrame(t.Context(), core.Config{}), "a", nil)
 	modern.Set("a", 3)
 	want(t, modern, "a", 3)
 }
 
 // A nil that was kept is there.
 func TestAssignNil(t *testing.T) {
-	f := newFrame(t.Context(), upcall.Config{})
+	f := newFrame(t.Context(), core.Config{})
 	f.Set("k", nil)
 	if v, ok := f.Get("k"); v != nil || !ok {
 		t.Errorf("Get = %v, %v; want nil, true", v, ok)
@@ -107,7 +107,7 @@ func TestGetOrSetOnce(t *testing.T) {
 
 // A fn that panics leaves nothing behind, and no lock held.
 func TestGetOrSetPanic(t *testing.T) {
-	f := newFrame(t.Context(), upcall.Config{})
+	f := newFrame(t.Context(), core.Config{})
 	func() {
 		defer func() { _ = recover() }()
 		f.GetOrSet("k", func() any { panic("no") })
@@ -119,7 +119,7 @@ func TestGetOrSetPanic(t *testing.T) {
 }
 
 func TestKey(t *testing.T) {
-	f := newFrame(t.Context(), upcall.Config{})
+	f := newFrame(t.Context(), core.Config{})
 	one, two := NewKey[int](call.Private{}, "n", false), NewKey[int](call.Private{}, "n", false)
 	if v, ok := one.Get(f); v != 0 || ok {
 		t.Errorf("Get of nothing = %v, %v", v, ok)
@@ -151,7 +151,7 @@ func TestKey(t *testing.T) {
 
 // Interface types keep their nil.
 func TestKeyOfInterface(t *testing.T) {
-	f := newFrame(t.Context(), upcall.Config{})
+	f := newFrame(t.Context(), core.Config{})
 	key := NewKey[error](call.Private{}, "last error", false)
 	key.Set(f, nil)
 	if v, ok := key.Get(f); v != nil || !ok {
@@ -181,7 +181,7 @@ func TestKeyUpdateIsAtomic(t *testing.T) {
 // Everything at once, for the race detector.
 func TestAssignsConcurrent(t *testing.T) {
 	key := NewKey[int](call.Private{}, "k", false)
-	f := newFrame(NewKey[int](call.Private{}, "c", false).With(t.Context(), 1), upcall.Config{})
+	f := newFrame(NewKey[int](call.Private{}, "c", false).With(t.Context(), 1), core.Config{})
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
@@ -205,7 +205,7 @@ func TestUpdateThatIsNotShared(t *testing.T) {
 	s := &session{}
 	tries := 0
 	failure := errors.New("the store is away")
-	s.assigns.Share(func(_ any, fn func(old any, ok bool) any) (any, error) {
+	s.assigns.OnUpdate(func(_ any, fn func(old any, ok bool) any) (any, error) {
 		tries++
 		return fn(s.assigns.Get("nothing")), failure
 	})

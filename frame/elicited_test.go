@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -12,7 +12,7 @@ import (
 // the revision has such ids.
 func TestElicitationID(t *testing.T) {
 	for _, rev := range protocol.Revisions() {
-		one, two := newFrame(context.Background(), upcall.Config{Revision: rev}), newFrame(context.Background(), upcall.Config{Revision: rev})
+		one, two := newFrame(context.Background(), core.Config{Revision: rev}), newFrame(context.Background(), core.Config{Revision: rev})
 		id := one.ElicitationID("login")
 		if rev != protocol.V20251125 {
 			if id != "" {

@@ -43,11 +43,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/assigns"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
-	"github.com/talaria-go/mcp/internal/principal"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -82,23 +80,23 @@ type state struct {
 
 	request   *Request // never nil; the reader of the message may share it
 	revision  protocol.Revision
-	transport upcall.Transport
-	peer      upcall.Peer
-	session   upcall.Session
-	askers    upcall.Askers
-	server    upcall.Server
+	transport core.Transport
+	peer      core.Peer
+	session   core.Session
+	askers    core.Askers
+	server    core.Server
 	level     protocol.Level
 	atEnd     func(err error) // see internals.AtEnd; nil is nothing
 
 	detaching sync.Mutex // serialises Detach
 
 	mu       sync.Mutex
-	own      *assigns.Assigns // assigns of a request that has no session
-	progress float64          // the last value told, if told is set
-	last     *wire.Progress   // the newest, of a request that may become a task
+	own      *core.Values   // of a request that has no session
+	progress float64        // the last value told, if told is set
+	last     *wire.Progress // the newest, of a request that may become a task
 	told     bool
 	client   *client
-	asking   upcall.Asker
+	asking   core.Asker
 	note     func(p wire.Progress) error // set once the request is a task, as is run
 	run      func() (int, int64)
 	needs    []string        // what RequireScopes was asked for
@@ -136,7 +134,7 @@ var ErrAnswered = wire.ErrAnswered
 var ErrNotDetachable = errors.New("frame: only calls of tools with the option AsTask can be detached")
 
 // newFrame returns the Frame of one request.
-func newFrame(ctx context.Context, c upcall.Config) *Frame {
+func newFrame(ctx context.Context, c core.Config) *Frame {
 	s := &state{
 		request: (*Request)(c.Request), revision: c.Revision, transport: c.Transport,
 		peer: c.Peer, session: c.Session, askers: c.Askers, level: c.LogLevel,
@@ -393,7 +391,7 @@ func (f *Frame) CloseStream() bool {
 func (f *Frame) Progress(done, total float64, message ...string) error {
 	token := f.request.Params.Meta.ProgressToken
 	quiet := token == nil || f.peer == nil
-	detachable := upcall.DetacherOf(f.ctx) != nil
+	detachable := core.TaskStarterOf(f.ctx) != nil
 	if quiet && !detachable {
 		return nil
 	}
@@ -555,11 +553,11 @@ func (s *state) claim(key string) error {
 // asker returns the Asker of f, made when it is first needed; nil if the client
 // cannot be asked. It is made for the request as it came, whatever f is; once the
 // request has become a task, it is that of the task.
-func (f *Frame) asker() upcall.Asker {
+func (f *Frame) asker() core.Asker {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.asking == nil && f.askers != nil && f.peer != nil {
-		f.asking = f.askers.Asker(upcall.Asking{Context: f.first.ctx, Method: f.request.Method, Params: &f.request.Params,
+		f.asking = f.askers.Asker(core.AskerRequest{Context: f.first.ctx, Method: f.request.Method, Params: &f.request.Params,
 			Revision: f.revision, Session: f.session, HTTP: f.transport.HTTP, Send: f.send})
 	}
 	return f.asking
@@ -600,14 +598,14 @@ func (f *Frame) Detach() error {
 	if f.Detached() {
 		return nil
 	}
-	d := upcall.DetacherOf(f.ctx)
+	d := core.TaskStarterOf(f.ctx)
 	switch {
 	case d == nil && f.nested() != nil:
 		return nil
 	case d == nil:
 		return ErrNotDetachable
 	}
-	known := upcall.Known{}
+	known := core.Recorded{}
 	f.mu.Lock()
 	asking := f.asking
 	f.mu.Unlock()
@@ -634,7 +632,7 @@ func (f *Frame) Detach() error {
 // detachToAsk makes a request a task that must be one before it asks. For all
 // others, and for those that are tasks already, it does nothing.
 func (f *Frame) detachToAsk() error {
-	if d := upcall.DetacherOf(f.ctx); d != nil && d.Asks() {
+	if d := core.TaskStarterOf(f.ctx); d != nil && d.Asks() {
 		return f.Detach()
 	}
 	return nil
@@ -684,16 +682,16 @@ func (f *Frame) taskNote() func(wire.Progress) error {
 	return f.note
 }
 
-// assigns returns where f keeps values: the session if there is one, so that
+// values returns where f keeps values: the session if there is one, so that
 // they last from call to call, else the request. It is never nil.
-func (f *Frame) assigns() *assigns.Assigns {
+func (f *Frame) values() *core.Values {
 	if f.session != nil {
 		return f.session.Assigns()
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.own == nil {
-		f.own = &assigns.Assigns{}
+		f.own = &core.Values{}
 	}
 	return f.own
 }
@@ -702,11 +700,11 @@ func (f *Frame) assigns() *assigns.Assigns {
 // share it, it is kept for all of them when change returns. If that fails,
 // Internal's Unkept has the reason, and value is the new value.
 func (f *Frame) change(key any, fn func(old any, ok bool) any) (value any) {
-	values := f.assigns()
+	values := f.values()
 	f.mu.Lock()
 	failed := f.unkept != nil
 	f.mu.Unlock()
-	if _, stored := assigns.Stored(key); stored && failed { // the client is not kept waiting for each
+	if _, stored := core.Stored(key); stored && failed { // the client is not kept waiting for each
 		return fn(values.Get(key))
 	}
 	value, err := values.Change(key, fn)
@@ -720,22 +718,22 @@ func (f *Frame) change(key any, fn func(old any, ok bool) any) (value any) {
 
 // Set keeps a value under a name: for the session in legacy revisions, for
 // this request in modern ones, which have no sessions.
-func (f *Frame) Set(name string, value any) { f.assigns().Set(name, value) }
+func (f *Frame) Set(name string, value any) { f.values().Set(name, value) }
 
 // GetOrSet returns the value kept under a name; if there is none it keeps
 // what fn returns. fn runs at most once per session, or per request in modern
 // revisions, even under concurrent calls; it must not keep or get values itself.
 func (f *Frame) GetOrSet(name string, fn func() any) any {
-	return f.assigns().SetNew(name, fn)
+	return f.values().GetOrSet(name, fn)
 }
 
 // Get returns the value kept under a name.
-func (f *Frame) Get(name string) (value any, ok bool) { return f.assigns().Get(name) }
+func (f *Frame) Get(name string) (value any, ok bool) { return f.values().Get(name) }
 
 // Principal returns who was authenticated, "" for an anonymous client. Two
 // clients have the same principal only if they are the same subject of the same
 // issuer.
-func (f *Frame) Principal() string { return principal.Of(f.ctx) }
+func (f *Frame) Principal() string { return core.Principal(f.ctx) }
 
 // Identity returns who the request comes from; nil for an anonymous client, and
 // for what is not a request, such as the end of a session.

@@ -8,9 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/assigns"
 	"github.com/talaria-go/mcp/internal/call"
-	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -21,7 +20,7 @@ type session struct {
 	info         *protocol.Implementation
 	capabilities protocol.ClientCapabilities
 	level        protocol.Level
-	assigns      assigns.Assigns
+	assigns      core.Values
 }
 
 func (s *session) ID() string                                 { return s.id }
@@ -30,7 +29,7 @@ func (s *session) ClientInfo() *protocol.Implementation       { return s.info }
 func (s *session) Capabilities() *protocol.ClientCapabilities { return &s.capabilities }
 func (s *session) LogLevel() protocol.Level                   { return s.level }
 func (s *session) SetLogLevel(l protocol.Level)               { s.level = l }
-func (s *session) Assigns() *assigns.Assigns                  { return &s.assigns }
+func (s *session) Assigns() *core.Values                      { return &s.assigns }
 
 type contextKey struct{}
 
@@ -40,7 +39,7 @@ func TestFrameIsItsContext(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(context.WithValue(t.Context(), contextKey{}, "value"))
 		timed, stop := context.WithTimeout(ctx, time.Minute)
 		defer stop()
-		f := newFrame(timed, upcall.Config{})
+		f := newFrame(timed, core.Config{})
 		if deadline, ok := f.Deadline(); !ok || time.Until(deadline) != time.Minute {
 			t.Errorf("Deadline() = %v, %v", deadline, ok)
 		}
@@ -62,9 +61,9 @@ func TestFrameIsItsContext(t *testing.T) {
 }
 
 func TestFrom(t *testing.T) {
-	f := newFrame(t.Context(), upcall.Config{})
+	f := newFrame(t.Context(), core.Config{})
 	with := f.WithContext(context.WithValue(f, contextKey{}, 1))
-	other := newFrame(f, upcall.Config{})
+	other := newFrame(f, core.Config{})
 	tests := []struct {
 		name string
 		ctx  context.Context
@@ -87,8 +86,8 @@ func TestFrom(t *testing.T) {
 // request, with the same values and the same progress.
 func TestWithContext(t *testing.T) {
 	sent := &sink{}
-	f := newFrame(t.Context(), upcall.Config{
-		Request: &upcall.Request{ID: protocol.NewID(1), Method: "tools/call", Params: protocol.Params{Meta: protocol.Meta{ProgressToken: []byte("9")}}},
+	f := newFrame(t.Context(), core.Config{
+		Request: &core.Request{ID: protocol.NewID(1), Method: "tools/call", Params: protocol.Params{Meta: protocol.Meta{ProgressToken: []byte("9")}}},
 		Peer:    sent, LogLevel: protocol.LevelInfo,
 	})
 	ctx, cancel := context.WithCancel(f)
@@ -119,7 +118,7 @@ func TestWithContext(t *testing.T) {
 }
 
 func TestDefaults(t *testing.T) {
-	f := newFrame(t.Context(), upcall.Config{})
+	f := newFrame(t.Context(), core.Config{})
 	if f.Revision() != protocol.Latest {
 		t.Errorf("revision %v, want the latest", f.Revision())
 	}
@@ -136,11 +135,11 @@ func TestDefaults(t *testing.T) {
 
 func TestClientOfSession(t *testing.T) {
 	s := &session{id: "s1", info: &protocol.Implementation{Name: "old"}}
-	f := newFrame(t.Context(), upcall.Config{Revision: protocol.V20250618, Session: s,
+	f := newFrame(t.Context(), core.Config{Revision: protocol.V20250618, Session: s,
 		// Modern metadata in a legacy request says nothing.
-		Request: &upcall.Request{Params: protocol.Params{Meta: protocol.Meta{ClientInfo: []byte(`{"name":"new"}`)}}},
+		Request: &core.Request{Params: protocol.Params{Meta: protocol.Meta{ClientInfo: []byte(`{"name":"new"}`)}}},
 	})
-	if f.SessionID() != "s1" || f.session != upcall.Session(s) || f.ClientInfo() != s.info || f.ClientCapabilities() != &s.capabilities {
+	if f.SessionID() != "s1" || f.session != core.Session(s) || f.ClientInfo() != s.info || f.ClientCapabilities() != &s.capabilities {
 		t.Error("what the session says is not what the frame says")
 	}
 	if f.Initialized() {
@@ -167,7 +166,7 @@ func TestClientOfModernRequest(t *testing.T) {
 		if tt.info != "" {
 			meta.ClientInfo = []byte(tt.info)
 		}
-		f := newFrame(t.Context(), upcall.Config{Request: &upcall.Request{Params: protocol.Params{Meta: meta}}})
+		f := newFrame(t.Context(), core.Config{Request: &core.Request{Params: protocol.Params{Meta: meta}}})
 		if got := f.ClientInfo(); !reflect.DeepEqual(got, tt.wantInfo) {
 			t.Errorf("%s: info %+v, want %+v", tt.name, got, tt.wantInfo)
 		}
@@ -183,8 +182,8 @@ func TestClientOfModernRequest(t *testing.T) {
 
 // String is for logs: it shows no content.
 func TestString(t *testing.T) {
-	f := newFrame(t.Context(), upcall.Config{Revision: protocol.V20251125,
-		Request: &upcall.Request{ID: protocol.NewID("a"), Method: "tools/call", Params: protocol.Params{Name: "secret"}},
+	f := newFrame(t.Context(), core.Config{Revision: protocol.V20251125,
+		Request: &core.Request{ID: protocol.NewID("a"), Method: "tools/call", Params: protocol.Params{Name: "secret"}},
 	})
 	if got, want := f.String(), `frame(tools/call "a", 2025-11-25)`; got != want {
 		t.Errorf("String() = %s, want %s", got, want)
@@ -194,7 +193,7 @@ func TestString(t *testing.T) {
 // A Frame with another context is a small view: middleware makes one for each
 // call.
 func BenchmarkWithContext(b *testing.B) {
-	f := newFrame(context.Background(), upcall.Config{})
+	f := newFrame(context.Background(), core.Config{})
 	b.ReportAllocs()
 	for b.Loop() {
 		_ = f.WithContext(f)

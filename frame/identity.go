@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/principal"
+	"github.com/talaria-go/mcp/internal/core"
 )
 
 // Identity is who a request comes from and what it may do, as its access token
@@ -54,7 +54,7 @@ var escape = strings.NewReplacer("%", "%25", "#", "%23")
 // identityOf returns what mcp.WithIdentity, or the middleware of package auth,
 // put into ctx; nil for an anonymous client.
 func identityOf(ctx context.Context) *Identity {
-	id, _ := principal.Granted(ctx).Identity.(*Identity)
+	id, _ := core.GrantOf(ctx).Identity.(*Identity)
 	return id
 }
 

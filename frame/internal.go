@@ -8,8 +8,7 @@ import (
 	"strings"
 
 	"github.com/talaria-go/mcp/internal/call"
-	"github.com/talaria-go/mcp/internal/principal"
-	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -24,7 +23,7 @@ func Internal(call.Private) internals { return internals{} }
 type internals struct{}
 
 // New returns the Frame of one request.
-func (internals) New(ctx context.Context, c upcall.Config) *Frame { return newFrame(ctx, c) }
+func (internals) New(ctx context.Context, c core.Config) *Frame { return newFrame(ctx, c) }
 
 // Check returns an error if f is nil or the zero Frame, neither of which is of a request.
 // caller is the function that was called with it.
@@ -63,7 +62,7 @@ func (internals) Nested(ctx context.Context, f *Frame, params protocol.Params) (
 func (internals) Meta(f *Frame) protocol.Meta { return f.request.Params.Meta }
 
 // Server returns the server of the request; nil if it is unknown.
-func (internals) Server(f *Frame) upcall.Server { return f.server }
+func (internals) Server(f *Frame) core.Server { return f.server }
 
 // Sending notes that an answer of size bytes is sent, if clients may not take it.
 func (internals) Sending(f *Frame, size int) { f.sending(size) }
@@ -93,19 +92,19 @@ func (internals) TakeEnd(f *Frame) func(err error) {
 }
 
 // Session returns the legacy session, or nil if there is none.
-func (internals) Session(f *Frame) upcall.Session { return f.session }
+func (internals) Session(f *Frame) core.Session { return f.session }
 
 // Identity returns who requests with ctx come from; nil for an anonymous client.
 func (internals) Identity(ctx context.Context) *Identity { return identityOf(ctx) }
 
 // Question makes a question to the client.
-func (internals) Question(q upcall.Question) *Question { return &Question{q} }
+func (internals) Question(q core.Question) *Question { return &Question{q} }
 
 // Ask asks the client questions.
 func (internals) Ask(f *Frame, questions []*Question) error { return ask(f, questions...) }
 
 // Asker returns the Asker of f, nil if the client cannot be asked.
-func (internals) Asker(f *Frame) upcall.Asker { return f.asker() }
+func (internals) Asker(f *Frame) core.Asker { return f.asker() }
 
 // Keep makes later rounds and runs of the request of f recall a value.
 func (internals) Keep(f *Frame, key string, value json.RawMessage) error { return f.keep(key, value) }
@@ -158,7 +157,7 @@ func (internals) Challenge(f *Frame) (status int, header string) {
 	if needs == nil {
 		return 0, ""
 	}
-	if challenge := principal.Granted(f.ctx).Challenge; challenge != nil {
+	if challenge := core.GrantOf(f.ctx).Challenge; challenge != nil {
 		return challenge(needs)
 	}
 	header = `Bearer scope="` + strings.Join(needs, " ") + `"`

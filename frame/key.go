@@ -3,8 +3,8 @@ package frame
 import (
 	"context"
 
-	"github.com/talaria-go/mcp/internal/assigns"
 	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/core"
 )
 
 // Key is a typed place for a value that handlers keep: for the session in legacy
@@ -12,12 +12,12 @@ import (
 // and mcp.NewStoredKey make one; make it once, in a package variable. Two keys
 // are never the same place, whatever their names, but those of mcp.NewStoredKey with
 // one name and type.
-type Key[T any] struct{ place assigns.Key[T] }
+type Key[T any] struct{ place core.Key[T] }
 
 // NewKey makes a Key, for mcp.NewKey and mcp.NewStoredKey. Only packages of this
 // module can call it.
 func NewKey[T any](_ call.Private, name string, stored bool) Key[T] {
-	return Key[T]{assigns.NewKey[T](name, stored)}
+	return Key[T]{core.NewKey[T](name, stored)}
 }
 
 // String returns the key's name.
@@ -25,7 +25,7 @@ func (k Key[T]) String() string { return k.place.String() }
 
 // Set keeps a value, as Frame.Set does. Of replicas that set a stored key, the
 // one whose request ends last wins.
-func (k Key[T]) Set(f *Frame, value T) { f.assigns().Set(k.place, value) }
+func (k Key[T]) Set(f *Frame, value T) { f.values().Set(k.place, value) }
 
 // With returns a context whose Frames find the value through Get. It is for
 // net/http middleware in front of the server: the value belongs to the one
@@ -40,7 +40,7 @@ func (k Key[T]) Get(f *Frame) (value T, ok bool) {
 	if value, ok = f.ctx.Value(k).(T); ok {
 		return value, true
 	}
-	kept, ok := f.assigns().Get(k.place)
+	kept, ok := f.values().Get(k.place)
 	value, _ = kept.(T) // fails only for the nil of an interface type
 	return value, ok
 }
@@ -52,7 +52,7 @@ func (k Key[T]) GetOrSet(f *Frame, fn func() T) T {
 	if value, ok := f.ctx.Value(k).(T); ok {
 		return value
 	}
-	kept, ok := f.assigns().Get(k.place)
+	kept, ok := f.values().Get(k.place)
 	if !ok {
 		kept = f.change(k.place, func(old any, ok bool) any {
 			if ok {

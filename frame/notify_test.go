@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -32,7 +32,7 @@ func (s *sink) Send(message []byte) error {
 // asking returns a frame whose client wants progress under token, "" for none.
 func asking(t *testing.T, rev protocol.Revision, token string, to *sink) *Frame {
 	t.Helper()
-	c := upcall.Config{Revision: rev, Peer: to, Request: &upcall.Request{}}
+	c := core.Config{Revision: rev, Peer: to, Request: &core.Request{}}
 	if token != "" {
 		c.Request.Params.Meta.ProgressToken = []byte(token)
 	}
@@ -129,8 +129,8 @@ func TestProgressConcurrent(t *testing.T) {
 
 func TestAnswered(t *testing.T) {
 	to := &sink{fail: ErrAnswered}
-	f := newFrame(t.Context(), upcall.Config{Peer: to, LogLevel: protocol.LevelDebug,
-		Request: &upcall.Request{Params: protocol.Params{Meta: protocol.Meta{ProgressToken: []byte("1")}}},
+	f := newFrame(t.Context(), core.Config{Peer: to, LogLevel: protocol.LevelDebug,
+		Request: &core.Request{Params: protocol.Params{Meta: protocol.Meta{ProgressToken: []byte("1")}}},
 	})
 	if err := f.Progress(1, 2); !errors.Is(err, ErrAnswered) {
 		t.Errorf("Progress: %v, want ErrAnswered", err)
@@ -150,8 +150,8 @@ func TestLogLevels(t *testing.T) {
 	for _, wanted := range append([]protocol.Level{0}, levels...) {
 		to := &sink{}
 		frames := map[string]*Frame{
-			"legacy": newFrame(t.Context(), upcall.Config{Revision: protocol.V20250618, Peer: to, Session: &session{level: wanted}, LogLevel: protocol.LevelDebug}),
-			"modern": newFrame(t.Context(), upcall.Config{Peer: to, LogLevel: wanted}),
+			"legacy": newFrame(t.Context(), core.Config{Revision: protocol.V20250618, Peer: to, Session: &session{level: wanted}, LogLevel: protocol.LevelDebug}),
+			"modern": newFrame(t.Context(), core.Config{Peer: to, LogLevel: wanted}),
 		}
 		for kind, f := range frames {
 			for _, level := range append([]protocol.Level{0, protocol.LevelEmergency + 1}, levels...) {
@@ -170,7 +170,7 @@ func TestLogLevels(t *testing.T) {
 // began.
 func TestLogLevelChanges(t *testing.T) {
 	s, to := &session{level: protocol.LevelError}, &sink{}
-	f := newFrame(t.Context(), upcall.Config{Revision: protocol.V20250618, Peer: to, Session: s})
+	f := newFrame(t.Context(), core.Config{Revision: protocol.V20250618, Peer: to, Session: s})
 	_ = f.Log(protocol.LevelInfo, "before")
 	s.SetLogLevel(protocol.LevelInfo)
 	_ = f.Log(protocol.LevelInfo, "after")
@@ -194,7 +194,7 @@ func TestLogMessages(t *testing.T) {
 	}
 	for _, tt := range tests {
 		to := &sink{}
-		f := newFrame(t.Context(), upcall.Config{Peer: to, LogLevel: protocol.LevelDebug})
+		f := newFrame(t.Context(), core.Config{Peer: to, LogLevel: protocol.LevelDebug})
 		err := f.Log(protocol.LevelInfo, tt.data, tt.logger...)
 		if got := strings.Join(to.messages, ""); got != tt.want || (err == nil) != (tt.want != "") {
 			t.Errorf("%v: sent %s, %v\nwant %s", tt.data, got, err, tt.want)
@@ -204,7 +204,7 @@ func TestLogMessages(t *testing.T) {
 
 // The data of a message that nobody wants is not even encoded.
 func TestLogDisabledCostsNothing(t *testing.T) {
-	f := newFrame(t.Context(), upcall.Config{Peer: &sink{}})
+	f := newFrame(t.Context(), core.Config{Peer: &sink{}})
 	data := "x"
 	if got := testing.AllocsPerRun(100, func() { _ = f.Log(protocol.LevelError, make(chan int)) }); got > 1 {
 		t.Errorf("%v allocations with data that cannot encode: it was tried", got)

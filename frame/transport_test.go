@@ -4,7 +4,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/internal/core"
 )
 
 func TestHTTPFacts(t *testing.T) {
@@ -12,7 +12,7 @@ func TestHTTPFacts(t *testing.T) {
 	r.RemoteAddr = "192.0.2.7:1234"
 	r.Header.Set("Authorization", "Bearer x")
 	r.Header.Add("X-Forwarded-For", "198.51.100.1")
-	f := newFrame(t.Context(), upcall.Config{Transport: upcall.Transport{Kind: string(HTTP), HTTP: r}})
+	f := newFrame(t.Context(), core.Config{Transport: core.Transport{Kind: string(HTTP), HTTP: r}})
 	for _, tt := range []struct{ name, got, want string }{
 		{"transport", string(f.Transport()), "http"},
 		{"remote address", f.RemoteAddr(), "192.0.2.7:1234"}, // the forwarding header is not believed
@@ -34,14 +34,14 @@ func TestHTTPFacts(t *testing.T) {
 
 func TestFactsWithoutHTTP(t *testing.T) {
 	for _, tt := range []struct {
-		via    upcall.Transport
+		via    core.Transport
 		remote string
 	}{
-		{upcall.Transport{Kind: string(Stdio)}, ""},
-		{upcall.Transport{Kind: string(Pipe)}, ""},
-		{upcall.Transport{Kind: string(Socket), Remote: "192.0.2.7:1234"}, "192.0.2.7:1234"},
+		{core.Transport{Kind: string(Stdio)}, ""},
+		{core.Transport{Kind: string(Pipe)}, ""},
+		{core.Transport{Kind: string(Socket), Remote: "192.0.2.7:1234"}, "192.0.2.7:1234"},
 	} {
-		f := newFrame(t.Context(), upcall.Config{Transport: tt.via})
+		f := newFrame(t.Context(), core.Config{Transport: tt.via})
 		if got := f.RemoteAddr(); got != tt.remote || string(f.Transport()) != tt.via.Kind {
 			t.Errorf("%s: comes from %q over %s", tt.via.Kind, got, f.Transport())
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/internal/principal"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/test/spectest"
 	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/mcptest"
@@ -126,7 +126,7 @@ func (r rawJSON) MarshalJSON() ([]byte, error) { return []byte(r), nil }
 func direct(t *testing.T, s *mcp.Server, o middleware.CacheOptions, next mcp.Handler) func(principal, name, args string) string {
 	h := middleware.Cache(s, &o)(next)
 	return func(user, name, args string) string {
-		r, err := h(request(principal.With(context.Background(), user), "tools/call", name, args))
+		r, err := h(request(core.WithPrincipal(context.Background(), user), "tools/call", name, args))
 		return show(t, r, err)
 	}
 }

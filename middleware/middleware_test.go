@@ -18,7 +18,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/call"
-	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/middleware"
 	"github.com/talaria-go/mcp/protocol"
@@ -26,8 +26,8 @@ import (
 
 // request returns the frame of a request; args may be "".
 func request(ctx context.Context, method, name, args string) *mcp.Frame {
-	return frame.Internal(call.Private{}).New(ctx, upcall.Config{
-		Request: &upcall.Request{ID: protocol.NewID(1), Method: method, Params: protocol.Params{Raw: []byte("{}"), Name: name, Arguments: []byte(args)}},
+	return frame.Internal(call.Private{}).New(ctx, core.Config{
+		Request: &core.Request{ID: protocol.NewID(1), Method: method, Params: protocol.Params{Raw: []byte("{}"), Name: name, Arguments: []byte(args)}},
 	})
 }
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/internal/principal"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/middleware"
 )
 
@@ -27,7 +27,7 @@ func newLimiter(t *testing.T, limits middleware.RateLimitOptions) *limiter {
 // call returns how long to wait, 0 for a call that passed.
 func (l *limiter) call(user, tool string) time.Duration {
 	l.t.Helper()
-	f := request(principal.With(context.Background(), user), "tools/call", tool, "")
+	f := request(core.WithPrincipal(context.Background(), user), "tools/call", tool, "")
 	r, err := l.h(f)
 	if err == nil {
 		return 0

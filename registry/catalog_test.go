@@ -14,7 +14,7 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/call"
-	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -71,7 +71,7 @@ func keysOf(list []*Entry) []string {
 
 // in is the request of somebody who speaks rev.
 func in(rev protocol.Revision) *frame.Frame {
-	return frame.Internal(call.Private{}).New(context.Background(), upcall.Config{Revision: rev})
+	return frame.Internal(call.Private{}).New(context.Background(), core.Config{Revision: rev})
 }
 
 // viewOf is what there is for somebody.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -17,10 +17,10 @@ import (
 // It has no state of its own, and is safe for concurrent use.
 type asker struct {
 	session *Session
-	of      upcall.Asking
+	of      core.AskerRequest
 }
 
-// Ask implements upcall.Asker: all questions are out at once. It blocks until
+// Ask implements core.Asker: all questions are out at once. It blocks until
 // all of them are answered or have failed, so that no answer comes after it;
 // the error is that of the first question that failed, in their order.
 func (a *asker) Ask(asked context.Context, questions []protocol.InputRequest) ([]json.RawMessage, error) {
@@ -60,18 +60,18 @@ func (a *asker) sender(ctx context.Context) func([]byte) error {
 	}
 }
 
-// Recall implements upcall.Asker: legacy handlers run once, so there is nothing
+// Recall implements core.Asker: legacy handlers run once, so there is nothing
 // to recall.
 func (a *asker) Recall(string) (json.RawMessage, bool, error) { return nil, false, nil }
 
-// Keep implements upcall.Asker. It drops the value:
+// Keep implements core.Asker. It drops the value:
 // the handler that has it is the only one to run.
 func (a *asker) Keep(context.Context, string, json.RawMessage) error { return nil }
 
-// Known implements upcall.Asker: no legacy request becomes a task.
-func (a *asker) Known() upcall.Known { return upcall.Known{} }
+// Known implements core.Asker: no legacy request becomes a task.
+func (a *asker) Known() core.Recorded { return core.Recorded{} }
 
-// Required implements upcall.Asker. A legacy handler that returns
+// Required implements core.Asker. A legacy handler that returns
 // ErrInputRequired has made it up.
 func (a *asker) Required() (protocol.Result, error) {
 	return nil, wire.ErrInputRequired

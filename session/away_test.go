@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/scale"
 )
 
@@ -92,7 +92,7 @@ func TestOutageEndsNoSession(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := &outage{Store: scale.NewLocal(), where: map[string]bool{}, reads: reads}
 				m, _ := manage(t, store, idle)
-				defer m.Close(context.Background(), upcall.ErrSessionClosed)
+				defer m.Close(context.Background(), core.ErrSessionClosed)
 				m.Share(nil)
 				time.Sleep(time.Second) // so that they do not look after it at the same time
 				s := opened(t, m)
@@ -103,7 +103,7 @@ func TestOutageEndsNoSession(t *testing.T) {
 				}
 				seen := &watched{outage: store, part: s.key.Part}
 				other, _ := manage(t, seen, idle)
-				defer other.Close(context.Background(), upcall.ErrSessionClosed)
+				defer other.Close(context.Background(), core.ErrSessionClosed)
 				other.Share(nil)
 				time.Sleep(idle)
 				store.away.Store(true)

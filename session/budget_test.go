@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/test/testdep"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -24,7 +24,7 @@ func heap() int {
 
 func openSession(t *testing.T, m *Manager) *Session {
 	t.Helper()
-	s, err := m.Open(context.Background(), upcall.Client{Revision: protocol.V20251125})
+	s, err := m.Open(context.Background(), core.ClientInfo{Revision: protocol.V20251125})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestMemoryOfAllSessions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := NewManager(Config{Memory: memory, MaxEvent: maxEvent})
-			defer m.Close(context.Background(), upcall.ErrSessionClosed)
+			defer m.Close(context.Background(), core.ErrSessionClosed)
 			var all []*Session
 			for range sessions {
 				all = append(all, openSession(t, m))
@@ -93,7 +93,7 @@ func TestMemoryOfAllSessions(t *testing.T) {
 				t.Errorf("sessions keep %d bytes, more than %d; the budget says %d", got, limit, m.budget.used)
 			}
 			for _, s := range all {
-				_, _ = m.end(context.Background(), s.ID(), upcall.ErrSessionDeleted)
+				_, _ = m.end(context.Background(), s.ID(), core.ErrSessionDeleted)
 			}
 			if m.budget.used != 0 || m.budget.histories.Len() != 0 {
 				t.Errorf("sessions that ended left %d bytes and %d places", m.budget.used, m.budget.histories.Len())
@@ -106,7 +106,7 @@ func TestMemoryOfAllSessions(t *testing.T) {
 // rest of the session goes on.
 func TestEventTooLongToKeep(t *testing.T) {
 	m := NewManager(Config{MaxEvent: 100})
-	defer m.Close(context.Background(), upcall.ErrSessionClosed)
+	defer m.Close(context.Background(), core.ErrSessionClosed)
 	s := openSession(t, m)
 	var first, again sink
 	st := s.OpenStream(&first, protocol.ID{})
@@ -138,7 +138,7 @@ func TestEventTooLongToKeep(t *testing.T) {
 // for ever nor count wrongly.
 func TestMemoryConcurrent(t *testing.T) {
 	m := NewManager(Config{Memory: 64 << 10, MaxEvent: 8 << 10})
-	defer m.Close(context.Background(), upcall.ErrSessionClosed)
+	defer m.Close(context.Background(), core.ErrSessionClosed)
 	var wg sync.WaitGroup
 	var all []*Session
 	for i := range 8 {
@@ -157,14 +157,14 @@ func TestMemoryConcurrent(t *testing.T) {
 				leave()
 				st.End(make([]byte, n))
 				if n == 250 && i%2 == 0 {
-					_, _ = m.end(context.Background(), s.ID(), upcall.ErrSessionDeleted)
+					_, _ = m.end(context.Background(), s.ID(), core.ErrSessionDeleted)
 				}
 			}
 		})
 	}
 	wg.Wait()
 	for _, s := range all {
-		_, _ = m.end(context.Background(), s.ID(), upcall.ErrSessionDeleted)
+		_, _ = m.end(context.Background(), s.ID(), core.ErrSessionDeleted)
 	}
 	if m.budget.used != 0 {
 		t.Errorf("%d bytes are left of nothing", m.budget.used)

@@ -11,12 +11,11 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/talaria-go/mcp/internal/assigns"
-	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/scale"
 )
 
-var ticketKey = assigns.NewKey[int]("ticket", true)
+var ticketKey = core.NewKey[int]("ticket", true)
 
 // add is what a counter does with its value.
 func add(old any, _ bool) any {
@@ -103,7 +102,7 @@ func TestChangeUses(t *testing.T) {
 		if gets, puts := count(func(s *Session) {
 			_, _ = s.Assigns().Change(ticketKey, func(old any, _ bool) any { return old })
 			_, _ = s.Assigns().Change("plain", add)
-			_, _ = s.Assigns().Change(assigns.NewKey[int]("not stored", false), add)
+			_, _ = s.Assigns().Change(core.NewKey[int]("not stored", false), add)
 		}); gets != 1 || puts != 1 { // that of the plain name, at the end
 			t.Errorf("changes of nothing: %d looks, %d writes", gets, puts)
 		}
@@ -193,7 +192,7 @@ func TestChangeAtTheEnd(t *testing.T) {
 		if _, err := f.store.Store.Put(context.Background(), scale.Write{Key: keyOf(id), Prev: e[0].Rev}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Assigns().Change(ticketKey, add); !errors.Is(err, upcall.ErrSessionDeleted) {
+		if _, err := s.Assigns().Change(ticketKey, add); !errors.Is(err, core.ErrSessionDeleted) {
 			t.Errorf("of a session that is gone: %v", err)
 		}
 		if n, err := s.Assigns().Change(ticketKey, add); n != 1 || err != nil {

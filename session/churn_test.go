@@ -8,10 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/internal/test/testproc"
 	"github.com/talaria-go/mcp/internal/topics"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -20,7 +20,7 @@ import (
 func openNamed(t *testing.T, m *Manager, n, size int) *Session {
 	t.Helper()
 	name := fmt.Sprintf("%0*d", size, n)
-	s, err := m.Open(context.Background(), upcall.Client{Revision: protocol.V20251125, Info: &protocol.Implementation{Name: name}, Cost: size})
+	s, err := m.Open(context.Background(), core.ClientInfo{Revision: protocol.V20251125, Info: &protocol.Implementation{Name: name}, Cost: size})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,14 +49,14 @@ func TestEndedSessionsAreFreed(t *testing.T) {
 		"idle": func(*testing.T, *Manager, []*Session) { time.Sleep(2 * time.Hour) },
 		"deleted": func(t *testing.T, m *Manager, all []*Session) {
 			for _, s := range all {
-				if ok, err := m.end(t.Context(), s.ID(), upcall.ErrSessionDeleted); !ok || err != nil {
+				if ok, err := m.end(t.Context(), s.ID(), core.ErrSessionDeleted); !ok || err != nil {
 					t.Fatal(ok, err)
 				}
 			}
 		},
 		"closed with a connection": func(_ *testing.T, m *Manager, all []*Session) {
 			for _, s := range all {
-				_ = m.Stop(s, upcall.ErrSessionClosed)
+				_ = m.Stop(s, core.ErrSessionClosed)
 			}
 		},
 	}
@@ -64,7 +64,7 @@ func TestEndedSessionsAreFreed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := NewManager(Config{Idle: time.Hour})
-				defer m.Close(context.Background(), upcall.ErrSessionClosed)
+				defer m.Close(context.Background(), core.ErrSessionClosed)
 				end(t, m, []*Session{openNamed(t, m, 0, 1000)})
 				before := heap()
 				all := make([]*Session, 20_000)
@@ -82,13 +82,13 @@ func TestEndedSessionsAreFreed(t *testing.T) {
 	}
 	t.Run("churn beside live ones", func(t *testing.T) {
 		m := NewManager(Config{})
-		defer m.Close(context.Background(), upcall.ErrSessionClosed)
+		defer m.Close(context.Background(), core.ErrSessionClosed)
 		for n := range 9000 {
 			openNamed(t, m, n, 10)
 		}
 		before := heap()
 		for n := range testdep.Rounds(18_000, 100_000) {
-			if ok, err := m.end(t.Context(), openNamed(t, m, n, 30_000).ID(), upcall.ErrSessionDeleted); !ok || err != nil {
+			if ok, err := m.end(t.Context(), openNamed(t, m, n, 30_000).ID(), core.ErrSessionDeleted); !ok || err != nil {
 				t.Fatal(ok, err)
 			}
 		}
@@ -111,7 +111,7 @@ func TestSilentSessions(t *testing.T) {
 			t.Run(name+"/"+principal, func(t *testing.T) {
 				dropped := 0
 				m := NewManager(Config{Memory: 16 << 20, Dropped: func(_ *Session, n int) { dropped += n }})
-				defer m.Close(context.Background(), upcall.ErrSessionClosed)
+				defer m.Close(context.Background(), core.ErrSessionClosed)
 				open := func(principal string) *Session {
 					s, err := openFor(m, principal)
 					if err != nil {
@@ -160,7 +160,7 @@ func TestSilentSessions(t *testing.T) {
 					}
 				}
 				for _, s := range append(silent, reader) {
-					_ = m.Stop(s, upcall.ErrSessionDeleted)
+					_ = m.Stop(s, core.ErrSessionDeleted)
 				}
 				if m.budget.used != 0 || m.budget.queued != 0 || m.budget.unread.Len() != 0 {
 					t.Errorf("%d bytes are used, %d by what waits, for %d sessions", m.budget.used, m.budget.queued, m.budget.unread.Len())

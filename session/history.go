@@ -12,10 +12,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/post"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -356,15 +356,15 @@ type stream struct {
 
 	mu    sync.Mutex // held while sending, so that events keep their order
 	event uint64
-	to    upcall.Sink // nil while there is no connection
-	left  func()      // called when to is no longer this stream's; may be nil
+	to    core.EventWriter // nil while there is no connection
+	left  func()           // called when to is no longer this stream's; may be nil
 	over  bool
 	kept  bool // the answer is; the shutdown does not wait for it any more
 }
 
 // begin begins the stream of an answer on the connection to; see
 // Session.OpenStream.
-func (h *history) begin(to upcall.Sink, request protocol.ID) upcall.Stream {
+func (h *history) begin(to core.EventWriter, request protocol.ID) core.AnswerStream {
 	if h.node == 0 || len(request.String()) > maxNamed {
 		request = protocol.ID{}
 	}
@@ -476,7 +476,7 @@ func (st *stream) put(e record) {
 }
 
 // send sends an event. A source receives which one is the answer: nothing follows it.
-func (h *history) send(to upcall.Sink, r record) error {
+func (h *history) send(to core.EventWriter, r record) error {
 	id := h.idOf(r.stream, r.event, r.request)
 	if src, ok := to.(*source); ok && r.answer {
 		return src.answered(id, r.message)
@@ -497,7 +497,7 @@ func (st *stream) leave() {
 }
 
 // has tells whether to is the connection of the stream.
-func (st *stream) has(to upcall.Sink) bool {
+func (st *stream) has(to core.EventWriter) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.to == to
@@ -524,7 +524,7 @@ func (st *stream) Pause(retry time.Duration) bool {
 }
 
 // detach forgets the connection to, which is lost.
-func (st *stream) detach(to upcall.Sink) {
+func (st *stream) detach(to core.EventWriter) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.to == to {
@@ -540,7 +540,7 @@ func (st *stream) detach(to upcall.Sink) {
 // The error is errUnknownStream if id names none of the session's answers, or
 // one that is too long ago, and errNotKept if not all of them can be sent again;
 // to has got nothing then.
-func (h *history) resume(id string, to upcall.Sink, wake func()) (attached func() bool, lost func(), err error) {
+func (h *history) resume(id string, to core.EventWriter, wake func()) (attached func() bool, lost func(), err error) {
 	from, ok := parseEventID(id)
 	if !ok || from.stream&ownStream != 0 || from.node != h.node {
 		return nil, nil, errUnknownStream
@@ -577,7 +577,7 @@ func (h *history) resume(id string, to upcall.Sink, wake func()) (attached func(
 
 // replay sends what is kept of a stream that is over. It stays attached to
 // nothing: after the last event the connection has served its purpose.
-func (h *history) replay(number, event uint64, to upcall.Sink) (attached func() bool, lost func(), err error) {
+func (h *history) replay(number, event uint64, to core.EventWriter) (attached func() bool, lost func(), err error) {
 	missed, err := h.missed(number, event)
 	if err != nil {
 		return nil, nil, err
@@ -622,7 +622,7 @@ func (h *history) ours(id string) (from eventID, ok bool) {
 // nothing for other ids. The error is errNotKept, before anything was sent, if
 // some of that is too long to be kept: once, so that a client that tries again
 // goes on without it.
-func (h *history) sendMissed(id string, to upcall.Sink) error {
+func (h *history) sendMissed(id string, to core.EventWriter) error {
 	from, ok := h.ours(id)
 	if !ok {
 		return nil
@@ -674,7 +674,7 @@ func (h *history) forget() {
 // message, so that its client comes back for what follows even if nothing has come;
 // not on a stream that goes on, whose client can do so already. What that is after is
 // in the id: nothing is kept. The error is that of the connection.
-func (h *history) prime(number *uint64, to upcall.Connection) error {
+func (h *history) prime(number *uint64, to core.StreamConn) error {
 	if *number != 0 || !h.revision.Has(protocol.FeaturePrimedStreams) {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -48,15 +48,15 @@ func (k *sink) want(t *testing.T, events string) {
 func kept(t *testing.T, rev protocol.Revision, limit int) *Session {
 	t.Helper()
 	m := NewManager(Config{History: limit})
-	t.Cleanup(func() { m.Close(context.Background(), upcall.ErrSessionClosed) })
-	s, err := m.Open(context.Background(), upcall.Client{Revision: rev})
+	t.Cleanup(func() { m.Close(context.Background(), core.ErrSessionClosed) })
+	s, err := m.Open(context.Background(), core.ClientInfo{Revision: rev})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func sendAll(t *testing.T, st upcall.Stream, messages string) {
+func sendAll(t *testing.T, st core.AnswerStream, messages string) {
 	t.Helper()
 	for m := range strings.FieldsSeq(messages) {
 		if err := st.Send([]byte(m)); err != nil {
@@ -269,7 +269,7 @@ func TestHistoryAfterClose(t *testing.T) {
 	s := kept(t, protocol.V20251125, 0)
 	var to sink
 	st := s.OpenStream(&to, protocol.ID{})
-	s.Close(upcall.ErrSessionDeleted)
+	s.Close(core.ErrSessionDeleted)
 	sendAll(t, st, "a")
 	st.End([]byte("b"))
 	to.want(t, "1-1= 1-2=a 1-3=b")

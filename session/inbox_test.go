@@ -13,11 +13,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/test/testdep"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -221,7 +221,7 @@ func newReplicasWith(t *testing.T, n int, store *roads, change func(i int, c *Co
 
 func (r *replicas) close() {
 	for i, m := range r.all {
-		m.Close(context.Background(), upcall.ErrSessionClosed)
+		m.Close(context.Background(), core.ErrSessionClosed)
 		r.office[i].Close(context.Background())
 	}
 }
@@ -229,7 +229,7 @@ func (r *replicas) close() {
 // open opens a session at replica i and returns its id.
 func (r *replicas) open(i int) string {
 	r.t.Helper()
-	s, err := r.all[i].Open(r.t.Context(), upcall.Client{Revision: protocol.V20251125})
+	s, err := r.all[i].Open(r.t.Context(), core.ClientInfo{Revision: protocol.V20251125})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -645,7 +645,7 @@ func (r *replicas) interleave(dice *rand.Rand, resume bool, lost float64, wait t
 		g.leave()
 	}
 	store.within(0, 0)
-	if err := r.all[0].Stop(r.at(0, id), upcall.ErrSessionDeleted); err != nil {
+	if err := r.all[0].Stop(r.at(0, id), core.ErrSessionDeleted); err != nil {
 		t.Error(err)
 	}
 	synctest.Wait()
@@ -829,7 +829,7 @@ func TestPostFull(t *testing.T) {
 // of it stays in the store.
 func TestPostDeleted(t *testing.T) {
 	withStream(t, 2, func(t *testing.T, r *replicas, id string, g *get) {
-		if err := r.all[1].Stop(r.at(1, id), upcall.ErrSessionDeleted); err != nil {
+		if err := r.all[1].Stop(r.at(1, id), core.ErrSessionDeleted); err != nil {
 			t.Fatal(err)
 		}
 		<-g.done
@@ -890,7 +890,7 @@ func TestPostShutdown(t *testing.T) {
 					r.all[0].EndStreams(t.Context())
 				}
 				if test.closed {
-					r.all[0].Close(context.Background(), upcall.ErrSessionClosed)
+					r.all[0].Close(context.Background(), core.ErrSessionClosed)
 				}
 				next := r.get(1, id, "")
 				synctest.Wait()
@@ -925,7 +925,7 @@ func TestEndingStreamSendsAll(t *testing.T) {
 				r.all[0].EndStreams(t.Context())
 				synctest.Wait()
 				if closed {
-					r.all[0].Close(context.Background(), upcall.ErrSessionClosed)
+					r.all[0].Close(context.Background(), core.ErrSessionClosed)
 				}
 				close(y.full)
 				<-y.done

@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/scale"
 )
 
@@ -48,7 +48,7 @@ func TestNoInboxOfEndedSession(t *testing.T) {
 				r.post(1, id, "a")
 				g.wantMessages(t, "a")
 				s := r.at(1, id)
-				if err := r.all[0].Stop(r.at(0, id), upcall.ErrSessionDeleted); err != nil {
+				if err := r.all[0].Stop(r.at(0, id), core.ErrSessionDeleted); err != nil {
 					t.Fatal(err)
 				}
 				synctest.Wait()
@@ -73,7 +73,7 @@ func TestInboxIsDeletedLater(t *testing.T) {
 	withStream(t, 2, func(t *testing.T, r *replicas, id string, g *get) {
 		s := r.at(0, id)
 		s.OnEnd(func(error) { r.store.down.Store(true) })
-		if err := r.all[0].Stop(s, upcall.ErrSessionDeleted); err != nil {
+		if err := r.all[0].Stop(s, core.ErrSessionDeleted); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/internal/core"
 )
 
 // longOnes returns messages that are about 20 KiB long, and differ in the first two bytes.
@@ -81,7 +81,7 @@ func TestInboxOfSlowClient(t *testing.T) {
 func TestInboxIsLeftFull(t *testing.T) {
 	for name, end := range map[string]func(r *replicas, g *get){
 		"the stream ends":       func(_ *replicas, g *get) { g.breakOff(); close(g.full); g.leave() },
-		"the replica is closed": func(r *replicas, _ *get) { r.all[0].Close(context.Background(), upcall.ErrSessionClosed) },
+		"the replica is closed": func(r *replicas, _ *get) { r.all[0].Close(context.Background(), core.ErrSessionClosed) },
 		"it is overtaken":       func(*replicas, *get) {},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/seal"
-	"github.com/talaria-go/mcp/internal/upcall"
 )
 
 // sealer returns one of sessions.
@@ -149,7 +149,7 @@ func TestEndWhileKeysAreReplaced(t *testing.T) {
 		id := r.open(0)
 		r.post(0, id, "a")
 		synctest.Wait()
-		r.all[0].Close(context.Background(), upcall.ErrSessionClosed)
+		r.all[0].Close(context.Background(), core.ErrSessionClosed)
 		r.office[0].Close(t.Context())
 		r.all, r.office = r.all[1:], r.office[1:] // which ends the session
 		defer r.close()

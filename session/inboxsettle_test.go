@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/replica"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/scale"
 )
 
@@ -206,7 +206,7 @@ func TestStandingByHoldsUpNoRenewal(t *testing.T) {
 		slow.slow.Store(true)
 		s := r.at(0, id)
 		s.OnEnd(func(error) { time.Sleep(3 * endLease) })
-		go func() { _ = r.all[0].Stop(s, upcall.ErrSessionDeleted) }()
+		go func() { _ = r.all[0].Stop(s, core.ErrSessionDeleted) }()
 		time.Sleep(2 * endLease)
 		r.all[1].endDue(keyOf(id).Part)
 		synctest.Wait()

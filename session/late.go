@@ -7,11 +7,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/share"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/scale"
 )
 
@@ -242,7 +242,7 @@ func (l *lates) find(ctx context.Context, s *Session, from eventID) (id string, 
 // send sends the answer that the store has of a stream to a client that has got
 // what comes up to from; nothing, if the client has it. found is false if there is
 // none.
-func (l *lates) send(s *Session, from eventID, to upcall.Sink) (found bool, err error) {
+func (l *lates) send(s *Session, from eventID, to core.EventWriter) (found bool, err error) {
 	id, answer, err := l.find(l.m.ctx, s, from)
 	if err != nil || id == "" {
 		return false, err

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/opaque"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/scale"
 )
 
@@ -104,7 +104,7 @@ func TestManyAreLookedUp(t *testing.T) {
 			},
 			"renewals": func() {
 				for range 2 * maxAside * batch {
-					s := New(m.ctx, opaque.NewID(), upcall.Client{}) // which the store has not
+					s := New(m.ctx, opaque.NewID(), core.ClientInfo{}) // which the store has not
 					s.key = keyOf(s.id)
 					if _, err := m.add(s); err != nil {
 						t.Fatal(err)
@@ -149,7 +149,7 @@ func TestCloseLeavesMany(t *testing.T) {
 	crowd(t, count, func(t *testing.T, r *replicas, store *crowdedStore, ids []string, _ []*get) {
 		store.takes = 10 * time.Millisecond
 		began := time.Now()
-		r.all[0].Close(context.Background(), upcall.ErrSessionClosed)
+		r.all[0].Close(context.Background(), core.ErrSessionClosed)
 		if took, most := time.Since(began), store.most.Load(); took > store.takes*count/10 || most > maxAside {
 			t.Errorf("it took %v, and %d used the store at once", took, most)
 		}

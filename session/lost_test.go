@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -20,30 +20,30 @@ func TestLostQuestions(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		params json.RawMessage
-		to     upcall.Sink
-		then   func(t *testing.T, s *Session, st upcall.Stream)
+		to     core.EventWriter
+		then   func(t *testing.T, s *Session, st core.AnswerStream)
 		fails  bool
 	}{
 		{"too long for a connection that breaks", long, &sink{broken: true}, nil, true},
 		{"short for a connection that breaks", short, &sink{broken: true}, nil, false},
-		{"too long, and the client comes back without it", long, &sink{}, func(t *testing.T, s *Session, _ upcall.Stream) {
+		{"too long, and the client comes back without it", long, &sink{}, func(t *testing.T, s *Session, _ core.AnswerStream) {
 			if _, _, err := s.history.resume(s.history.idOf(1, 1, protocol.ID{}), &sink{}, nil); !errors.Is(err, errNotKept) {
 				t.Errorf("Resume: %v", err)
 			}
 		}, true},
-		{"too long, and the client comes back with it", long, &sink{}, func(t *testing.T, s *Session, _ upcall.Stream) {
+		{"too long, and the client comes back with it", long, &sink{}, func(t *testing.T, s *Session, _ core.AnswerStream) {
 			if _, _, err := s.history.resume(s.history.idOf(1, 2, protocol.ID{}), &sink{}, nil); err != nil {
 				t.Errorf("Resume: %v", err)
 			}
 		}, false},
-		{"too old, and the client comes back without it", short, &sink{}, func(t *testing.T, s *Session, st upcall.Stream) {
+		{"too old, and the client comes back without it", short, &sink{}, func(t *testing.T, s *Session, st core.AnswerStream) {
 			sendAll(t, st, strings.Repeat("m", 400)+" "+strings.Repeat("n", 400))
 			var to sink
 			if _, _, err := s.history.resume(s.history.idOf(1, 1, protocol.ID{}), &to, nil); err != nil || len(to.got) == 0 {
 				t.Errorf("Resume: %v, %q", err, to.got)
 			}
 		}, true},
-		{"kept, and the client comes back without it", short, &sink{}, func(t *testing.T, s *Session, _ upcall.Stream) {
+		{"kept, and the client comes back without it", short, &sink{}, func(t *testing.T, s *Session, _ core.AnswerStream) {
 			var to sink
 			if _, _, err := s.history.resume(s.history.idOf(1, 1, protocol.ID{}), &to, nil); err != nil || !strings.Contains(strings.Join(to.got, " "), "roots/list") {
 				t.Errorf("Resume: %v, %q", err, to.got)
@@ -53,8 +53,8 @@ func TestLostQuestions(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := NewManager(Config{History: 600, MaxEvent: 1000})
-				defer m.Close(context.Background(), upcall.ErrSessionClosed)
-				s, err := m.Open(context.Background(), upcall.Client{Revision: protocol.V20251125})
+				defer m.Close(context.Background(), core.ErrSessionClosed)
+				s, err := m.Open(context.Background(), core.ClientInfo{Revision: protocol.V20251125})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -93,8 +93,8 @@ func TestLostQuestions(t *testing.T) {
 func TestLostOnOwnStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewManager(Config{MaxEvent: 1000})
-		defer m.Close(context.Background(), upcall.ErrSessionClosed)
-		s, err := m.Open(context.Background(), upcall.Client{Revision: protocol.V20251125})
+		defer m.Close(context.Background(), core.ErrSessionClosed)
+		s, err := m.Open(context.Background(), core.ClientInfo{Revision: protocol.V20251125})
 		if err != nil {
 			t.Fatal(err)
 		}

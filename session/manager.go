@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/internal/pause"
@@ -23,7 +24,6 @@ import (
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/share"
 	"github.com/talaria-go/mcp/internal/topics"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/scale"
 )
 
@@ -172,8 +172,8 @@ func (m *Manager) Share(tell func(id string, ended bool)) {
 }
 
 // Open makes a session with a new id of 128 random bits. The error is
-// upcall.ErrTooManySessions, or that of the Store.
-func (m *Manager) Open(ctx context.Context, c upcall.Client) (*Session, error) {
+// core.ErrTooManySessions, or that of the Store.
+func (m *Manager) Open(ctx context.Context, c core.ClientInfo) (*Session, error) {
 	s := New(m.ctx, opaque.NewID(), c)
 	if m.config.Store != nil {
 		if err := m.create(ctx, s); err != nil {
@@ -210,7 +210,7 @@ func (m *Manager) enter(s *Session) (there *Session, crowded []*Session, err err
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		return nil, nil, upcall.ErrSessionClosed
+		return nil, nil, core.ErrSessionClosed
 	}
 	if there, ok := m.sessions[s.id]; ok {
 		return there, nil, nil
@@ -221,7 +221,7 @@ func (m *Manager) enter(s *Session) (there *Session, crowded []*Session, err err
 	s.join(m)
 	if m.config.Store != nil {
 		s.save = func(s *Session) error { return m.save(context.WithoutCancel(m.ctx), s) }
-		s.assigns.Share(func(key any, fn func(old any, ok bool) any) (any, error) { return m.change(s, key, fn) })
+		s.assigns.OnUpdate(func(key any, fn func(old any, ok bool) any) (any, error) { return m.change(s, key, fn) })
 		s.begin(m.config.Node, &m.numbers)
 		s.relay = m.relay
 		s.history.lates, s.history.late = m.relay.late, func(answer record) { m.relay.late.keep(s, answer) }
@@ -239,7 +239,7 @@ func (m *Manager) makeRoom(s *Session) (crowded []*Session, err error) {
 	own := func(other *Session) bool { return other.principal == s.principal }
 	out := func(first *Session, format string, args ...any) error {
 		if first == nil {
-			return fmt.Errorf("%w"+format, append([]any{upcall.ErrTooManySessions}, args...)...)
+			return fmt.Errorf("%w"+format, append([]any{core.ErrTooManySessions}, args...)...)
 		}
 		m.remove(first)
 		crowded = append(crowded, first)
@@ -321,7 +321,7 @@ func (m *Manager) remove(s *Session) {
 // Get finds a session of a principal; nil if it has none with that id. One of another
 // principal stays as it is, and costs what an id costs that nobody has. With a Store what
 // it returns is what the Store has. The error is that of the Store, or
-// upcall.ErrTooManySessions for a session of the Store that finds no room here.
+// core.ErrTooManySessions for a session of the Store that finds no room here.
 func (m *Manager) Get(ctx context.Context, principal, id string) (*Session, error) {
 	return m.find(ctx, id, func(owner string) bool { return owner == principal })
 }
@@ -414,7 +414,7 @@ func (m *Manager) finishHere(s *Session, reason error) {
 		s.mu.Unlock()
 	}
 	s.Close(reason)
-	if m.tell != nil && reason != upcall.ErrSessionIdle { // then nobody uses it elsewhere
+	if m.tell != nil && reason != core.ErrSessionIdle { // then nobody uses it elsewhere
 		m.tell(s.id, true)
 	}
 }
@@ -633,7 +633,7 @@ func (m *Manager) endIdle() {
 	}
 	m.mu.Unlock()
 	for _, s := range expired {
-		s.Close(upcall.ErrSessionIdle)
+		s.Close(core.ErrSessionIdle)
 	}
 	for _, s := range quiet {
 		s.history.forget()

@@ -9,13 +9,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/protocol"
 )
 
 func mustOpen(t testing.TB, m *Manager) *Session {
 	t.Helper()
-	s, err := m.Open(context.Background(), upcall.Client{Revision: protocol.V20251125})
+	s, err := m.Open(context.Background(), core.ClientInfo{Revision: protocol.V20251125})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func mustOpen(t testing.TB, m *Manager) *Session {
 
 func TestManagerOpen(t *testing.T) {
 	m := NewManager(Config{})
-	defer m.Close(context.Background(), upcall.ErrSessionClosed)
+	defer m.Close(context.Background(), core.ErrSessionClosed)
 	ids := make(map[string]bool)
 	for range 100 {
 		s := mustOpen(t, m)
@@ -57,36 +57,36 @@ func TestManagerOpen(t *testing.T) {
 
 func TestManagerMax(t *testing.T) {
 	m := NewManager(Config{Max: 2})
-	defer m.Close(context.Background(), upcall.ErrSessionClosed)
+	defer m.Close(context.Background(), core.ErrSessionClosed)
 	first := mustOpen(t, m)
 	mustOpen(t, m)
-	if _, err := m.Open(context.Background(), upcall.Client{}); !errors.Is(err, upcall.ErrTooManySessions) {
-		t.Fatalf("third session: error %v, want upcall.ErrTooManySessions", err)
+	if _, err := m.Open(context.Background(), core.ClientInfo{}); !errors.Is(err, core.ErrTooManySessions) {
+		t.Fatalf("third session: error %v, want core.ErrTooManySessions", err)
 	}
-	_, _ = m.end(context.Background(), first.ID(), upcall.ErrSessionDeleted)
+	_, _ = m.end(context.Background(), first.ID(), core.ErrSessionDeleted)
 	mustOpen(t, m)
 }
 
 func TestManagerEnd(t *testing.T) {
 	m := NewManager(Config{})
-	defer m.Close(context.Background(), upcall.ErrSessionClosed)
+	defer m.Close(context.Background(), core.ErrSessionClosed)
 	s, other := mustOpen(t, m), mustOpen(t, m)
 	request, done, _ := s.Inflight.Start(t.Context(), protocol.NewID(1))
 	defer done()
-	if ok, err := m.end(context.Background(), s.ID(), upcall.ErrSessionDeleted); !ok || err != nil {
+	if ok, err := m.end(context.Background(), s.ID(), core.ErrSessionDeleted); !ok || err != nil {
 		t.Error("End found no session")
 	}
-	if ok, err := m.end(context.Background(), s.ID(), upcall.ErrSessionDeleted); ok || err != nil {
+	if ok, err := m.end(context.Background(), s.ID(), core.ErrSessionDeleted); ok || err != nil {
 		t.Error("End found it twice")
 	}
 	if got, _ := m.Find(context.Background(), s.ID()); got != nil {
 		t.Error("Get finds it still")
 	}
-	if got := context.Cause(s.Context()); !errors.Is(got, upcall.ErrSessionClosed) {
-		t.Errorf("its context ended with %v, want upcall.ErrSessionClosed", got)
+	if got := context.Cause(s.Context()); !errors.Is(got, core.ErrSessionClosed) {
+		t.Errorf("its context ended with %v, want core.ErrSessionClosed", got)
 	}
-	if got := context.Cause(request); !errors.Is(got, upcall.ErrSessionClosed) {
-		t.Errorf("its request ended with %v, want upcall.ErrSessionClosed", got)
+	if got := context.Cause(request); !errors.Is(got, core.ErrSessionClosed) {
+		t.Errorf("its request ended with %v, want core.ErrSessionClosed", got)
 	}
 	if other.Context().Err() != nil {
 		t.Error("the other session ended, too")
@@ -98,13 +98,13 @@ func TestManagerClose(t *testing.T) {
 	s := mustOpen(t, m)
 	request, done, _ := s.Inflight.Start(t.Context(), protocol.NewID(1))
 	defer done()
-	m.Close(context.Background(), upcall.ErrSessionClosed)
-	m.Close(context.Background(), upcall.ErrSessionClosed)
+	m.Close(context.Background(), core.ErrSessionClosed)
+	m.Close(context.Background(), core.ErrSessionClosed)
 	if s.Context().Err() == nil || request.Err() == nil || m.Len() != 0 {
 		t.Errorf("after Close: session %v, request %v, %d sessions", s.Context().Err(), request.Err(), m.Len())
 	}
-	if _, err := m.Open(context.Background(), upcall.Client{}); !errors.Is(err, upcall.ErrSessionClosed) {
-		t.Errorf("Open after Close: %v, want upcall.ErrSessionClosed", err)
+	if _, err := m.Open(context.Background(), core.ClientInfo{}); !errors.Is(err, core.ErrSessionClosed) {
+		t.Errorf("Open after Close: %v, want core.ErrSessionClosed", err)
 	}
 	late, doneLate, _ := s.Inflight.Start(t.Context(), protocol.NewID(2))
 	defer doneLate()
@@ -115,7 +115,7 @@ func TestManagerClose(t *testing.T) {
 
 func TestManagerEndStreams(t *testing.T) {
 	m := NewManager(Config{})
-	defer m.Close(context.Background(), upcall.ErrSessionClosed)
+	defer m.Close(context.Background(), core.ErrSessionClosed)
 	one, two := mustOpen(t, m), mustOpen(t, m)
 	first, leave := listen(one, "")
 	defer leave()
@@ -132,7 +132,7 @@ func TestManagerEndStreams(t *testing.T) {
 func TestIdleExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewManager(Config{Idle: 10 * time.Minute})
-		defer m.Close(context.Background(), upcall.ErrSessionClosed)
+		defer m.Close(context.Background(), core.ErrSessionClosed)
 		unused, called, busy, listening := mustOpen(t, m), mustOpen(t, m), mustOpen(t, m), mustOpen(t, m)
 		busy.Use()
 		release := busy.Release
@@ -187,7 +187,7 @@ func TestIdleExpiry(t *testing.T) {
 func TestIdleNever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewManager(Config{Idle: -1})
-		defer m.Close(context.Background(), upcall.ErrSessionClosed)
+		defer m.Close(context.Background(), core.ErrSessionClosed)
 		s := mustOpen(t, m)
 		time.Sleep(1000 * time.Hour)
 		if got, _ := m.Find(context.Background(), s.ID()); got == nil {
@@ -199,7 +199,7 @@ func TestIdleNever(t *testing.T) {
 func TestIdleDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewManager(Config{})
-		defer m.Close(context.Background(), upcall.ErrSessionClosed)
+		defer m.Close(context.Background(), core.ErrSessionClosed)
 		s := mustOpen(t, m)
 		time.Sleep(defaultIdle - time.Minute)
 		if got, _ := m.Find(context.Background(), s.ID()); got == nil {
@@ -229,7 +229,7 @@ func TestSessionsCostNoGoroutine(t *testing.T) {
 	if timer == nil || m.sweep != timer {
 		t.Error("want one timer for all sessions")
 	}
-	m.Close(context.Background(), upcall.ErrSessionClosed)
+	m.Close(context.Background(), core.ErrSessionClosed)
 	if m.sweep != nil {
 		t.Error("Close left the timer")
 	}
@@ -241,7 +241,7 @@ func TestManagerConcurrent(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 100 {
-				s, err := m.Open(context.Background(), upcall.Client{})
+				s, err := m.Open(context.Background(), core.ClientInfo{})
 				if err != nil {
 					m.EndStreams(t.Context())
 					continue
@@ -252,12 +252,12 @@ func TestManagerConcurrent(t *testing.T) {
 				m.Each(func(s *Session) { s.Send([]byte("news")) })
 				leave()
 				release()
-				_, _ = m.end(context.Background(), s.ID(), upcall.ErrSessionDeleted)
+				_, _ = m.end(context.Background(), s.ID(), core.ErrSessionDeleted)
 			}
 		})
 	}
 	wg.Wait()
-	m.Close(context.Background(), upcall.ErrSessionClosed)
+	m.Close(context.Background(), core.ErrSessionClosed)
 	if got := m.Len(); got != 0 {
 		t.Errorf("%d sessions at the end", got)
 	}

@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/test/testdep"
-	"github.com/talaria-go/mcp/internal/upcall"
 )
 
 var pairs = flag.Int("pairs", 500, "how many pairs of streams TestTwoAtOnce opens")
@@ -73,7 +73,7 @@ func TestTwoAtOnce(t *testing.T) {
 				t.Errorf("got %q under the ids %q, want %q", got, ids, want)
 			}
 			store.within(0, 0)
-			if err := r.all[0].Stop(r.at(0, id), upcall.ErrSessionDeleted); err != nil {
+			if err := r.all[0].Stop(r.at(0, id), core.ErrSessionDeleted); err != nil {
 				t.Error(err)
 			}
 			synctest.Wait()

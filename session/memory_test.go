@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -21,10 +21,10 @@ func bytesPerSession(tb testing.TB, n int, use func(*Session)) int {
 		return stats.HeapAlloc
 	}
 	m := NewManager(Config{Max: n})
-	defer m.Close(context.Background(), upcall.ErrSessionClosed)
+	defer m.Close(context.Background(), core.ErrSessionClosed)
 	before := measure()
 	for range n {
-		s, err := m.Open(context.Background(), upcall.Client{
+		s, err := m.Open(context.Background(), core.ClientInfo{
 			Revision:     protocol.V20251125,
 			Info:         &protocol.Implementation{Name: "client", Version: "1.0.0"},
 			Capabilities: &protocol.ClientCapabilities{Elicitation: &protocol.ElicitationCapability{}},

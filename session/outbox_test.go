@@ -7,12 +7,12 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/internal/core"
 )
 
 func open(t *testing.T) *Session {
 	t.Helper()
-	return New(t.Context(), "", upcall.Client{})
+	return New(t.Context(), "", core.ClientInfo{})
 }
 
 func send(t *testing.T, s *Session, messages string) {

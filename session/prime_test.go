@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -33,7 +33,7 @@ func TestStreamsArePrimed(t *testing.T) {
 				if tt.history == 0 {
 					r.all[0].config.History = defaultHistory
 				}
-				s, err := r.all[0].Open(t.Context(), upcall.Client{Revision: tt.rev})
+				s, err := r.all[0].Open(t.Context(), core.ClientInfo{Revision: tt.rev})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/post"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
@@ -114,7 +114,7 @@ var errEnds = errors.New("this replica ends")
 
 // serve goes on, on the connection to, with a stream that another replica has.
 // last is from as the client has sent it.
-func (r *relay) serve(s *Session, last string, from eventID, to upcall.Connection) error {
+func (r *relay) serve(s *Session, last string, from eventID, to core.StreamConn) error {
 	if r.m.config.Post == nil {
 		return unknownStream(last)
 	}

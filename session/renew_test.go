@@ -8,9 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -30,7 +30,7 @@ func manage(t *testing.T, store scale.Store, idle time.Duration) (m *Manager, en
 // opened opens a session and uses it.
 func opened(t *testing.T, m *Manager) *Session {
 	t.Helper()
-	s, err := m.Open(t.Context(), upcall.Client{Revision: protocol.V20251125})
+	s, err := m.Open(t.Context(), core.ClientInfo{Revision: protocol.V20251125})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,9 +48,9 @@ func TestStateOutlivesSession(t *testing.T) {
 	for _, idle := range []time.Duration{time.Minute, 30 * time.Minute, 24 * time.Hour, 14 * 24 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			m, ended := manage(t, scale.NewLocal(), idle)
-			defer m.Close(context.Background(), upcall.ErrSessionClosed)
+			defer m.Close(context.Background(), core.ErrSessionClosed)
 			s := opened(t, m)
-			m.letGo(s, upcall.ErrSessionIdle) // its replica is gone
+			m.letGo(s, core.ErrSessionIdle) // its replica is gone
 			time.Sleep(m.lifetime(idle) - time.Second)
 			if ok, err := m.stands(t.Context(), s.ID(), nil); !ok || err != nil {
 				t.Errorf("Idle %v: before it is due: %v, %v", idle, ok, err)
@@ -72,7 +72,7 @@ func TestLastUseBeforeClose(t *testing.T) {
 		store := scale.NewLocal()
 		first, _ := manage(t, store, idle)
 		second, ended := manage(t, store, idle)
-		defer second.Close(context.Background(), upcall.ErrSessionClosed)
+		defer second.Close(context.Background(), core.ErrSessionClosed)
 		first.Share(nil)
 		second.Share(nil)
 		s := opened(t, first)
@@ -88,7 +88,7 @@ func TestLastUseBeforeClose(t *testing.T) {
 			}
 		}
 		use(first)
-		first.Close(context.Background(), upcall.ErrSessionClosed)
+		first.Close(context.Background(), core.ErrSessionClosed)
 		time.Sleep(idle - time.Second)
 		use(second)
 	})
@@ -100,10 +100,10 @@ func TestFreshWhileRenewing(t *testing.T) {
 	for _, takes := range []time.Duration{15 * time.Second, 10 * time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
 			m, ended := manage(t, scale.NewLocal(), idle)
-			defer m.Close(context.Background(), upcall.ErrSessionClosed)
+			defer m.Close(context.Background(), core.ErrSessionClosed)
 			m.Share(nil)
 			time.Sleep(idle / 4) // a round: from then on it ends what is due
-			s, err := m.Open(t.Context(), upcall.Client{Revision: protocol.V20251125})
+			s, err := m.Open(t.Context(), core.ClientInfo{Revision: protocol.V20251125})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,9 +129,9 @@ func TestRenewsAfterSuspend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := scale.NewLocal()
 		suspended, _ := manage(t, store, idle)
-		defer suspended.Close(context.Background(), upcall.ErrSessionClosed)
+		defer suspended.Close(context.Background(), core.ErrSessionClosed)
 		other, ended := manage(t, store, idle)
-		defer other.Close(context.Background(), upcall.ErrSessionClosed)
+		defer other.Close(context.Background(), core.ErrSessionClosed)
 		other.Share(nil) // which ends what is due
 		s := opened(t, suspended)
 		defer s.hold()()
@@ -177,7 +177,7 @@ func TestClocksApart(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			store := &apart{Store: scale.NewLocal()}
 			m, ended := manage(t, store, idle)
-			defer m.Close(context.Background(), upcall.ErrSessionClosed)
+			defer m.Close(context.Background(), core.ErrSessionClosed)
 			s := opened(t, m)
 			for store.part = s.key.Part; opened(t, m).key.Part == s.key.Part; {
 			}
@@ -229,7 +229,7 @@ func TestRenewsWhileMachineIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &partly{Store: scale.NewLocal()}
 		m, _ := manage(t, store, idle)
-		defer m.Close(context.Background(), upcall.ErrSessionClosed)
+		defer m.Close(context.Background(), core.ErrSessionClosed)
 		m.Share(nil)
 		lost, other := opened(t, m), opened(t, m)
 		defer lost.hold()()
@@ -281,7 +281,7 @@ func TestUsedAfterLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &overtaken{Store: scale.NewLocal(), second: scale.NewLocal()}
 		m, ended := manage(t, store, idle)
-		defer m.Close(context.Background(), upcall.ErrSessionClosed)
+		defer m.Close(context.Background(), core.ErrSessionClosed)
 		m.Share(nil)
 		s := opened(t, m)
 		use := func(change bool) {
@@ -329,11 +329,11 @@ func TestCopyLeavesMeanwhile(t *testing.T) {
 	for _, ends := range []bool{false, true} {
 		store := &meanwhile{Store: scale.NewLocal()}
 		m, _ := manage(t, store, idle)
-		defer m.Close(context.Background(), upcall.ErrSessionClosed)
+		defer m.Close(context.Background(), core.ErrSessionClosed)
 		s := opened(t, m)
 		store.do = func() { m.letGo(s, errCrowded) }
 		if ends {
-			store.do = func() { _ = m.Stop(s, upcall.ErrSessionDeleted) }
+			store.do = func() { _ = m.Stop(s, core.ErrSessionDeleted) }
 		}
 		found, err := m.Find(t.Context(), s.ID())
 		if err != nil || (found == nil) != ends || found != nil && found.Ended() {

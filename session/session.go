@@ -41,17 +41,16 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/assigns"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/safely"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
 )
 
 // errCrowded is the reason for which sessions end to make room.
-var errCrowded = fmt.Errorf("%w to make room for others", upcall.ErrSessionClosed)
+var errCrowded = fmt.Errorf("%w to make room for others", core.ErrSessionClosed)
 
 // Session is one legacy session. It is safe for concurrent use. While idle it
 // costs no goroutine.
@@ -81,7 +80,7 @@ type Session struct {
 	resubscribed atomic.Bool
 	refreshes    atomic.Int32                   // how often Manager.refresh was called, until that is done
 	identity     atomic.Pointer[frame.Identity] // of the newest request; nil for an anonymous client
-	assigns      assigns.Assigns
+	assigns      core.Values
 	save         func(*Session) error // keeps the state in the Store; nil if there is none
 	relay        *relay               // of the Manager; nil without a Store
 	key          scale.Key            // of the state in the Store; set before anybody else has the session
@@ -117,14 +116,14 @@ type Session struct {
 	subscriptions subscriptions
 }
 
-var _ upcall.Session = (*Session)(nil)
+var _ core.Session = (*Session)(nil)
 
 // freeCost is what a client may take that does not count.
 const freeCost = 2 << 10
 
 // New returns a session that no Manager knows, as a stdio connection has it.
 // Its context is a child of ctx.
-func New(ctx context.Context, id string, c upcall.Client) *Session {
+func New(ctx context.Context, id string, c core.ClientInfo) *Session {
 	s := &Session{
 		id: id, principal: c.Principal, revision: c.Revision, info: c.Info, capabilities: c.Capabilities,
 		cost: max(0, c.Cost-freeCost), parent: ctx, lastUsed: time.Now(),
@@ -192,7 +191,7 @@ func (s *Session) SetLogLevel(l protocol.Level) {
 }
 
 // Assigns returns the values that handlers keep in the session.
-func (s *Session) Assigns() *assigns.Assigns { return &s.assigns }
+func (s *Session) Assigns() *core.Values { return &s.assigns }
 
 // Context ends when the session does, with the reason as its cause.
 func (s *Session) Context() context.Context {
@@ -547,11 +546,11 @@ func (s *Session) dropUnread() {
 // Serve sends the messages of the session that belong to no request to a
 // connection, or goes on with the stream of the event last, "" if there is none,
 // until the session, the stream or the connection ends. An error comes before to
-// is open: upcall.ErrSessionClosed, or a *protocol.Error that tells what cannot be sent again.
-func (s *Session) Serve(last string, to upcall.Connection) error {
+// is open: core.ErrSessionClosed, or a *protocol.Error that tells what cannot be sent again.
+func (s *Session) Serve(last string, to core.StreamConn) error {
 	defer s.hold()()
 	if s.Ended() {
-		return upcall.ErrSessionClosed
+		return core.ErrSessionClosed
 	}
 	if last != "" && s.resumable() && !unasked(last) {
 		return s.serveAnswer(last, to)
@@ -601,7 +600,7 @@ func (s *Session) Serve(last string, to upcall.Connection) error {
 
 // sayWhen tells the client of a stream that is over when to come back, if that is
 // known.
-func (s *Session) sayWhen(out *line, to upcall.Connection) {
+func (s *Session) sayWhen(out *line, to core.StreamConn) {
 	s.mu.Lock()
 	retry := out.retry
 	s.mu.Unlock()
@@ -613,7 +612,7 @@ func (s *Session) sayWhen(out *line, to upcall.Connection) {
 // serveAnswer continues the stream of an answer for a client that comes back. The
 // stream itself sends the events; this holds the connection open until it has
 // ended or another connection has taken it over.
-func (s *Session) serveAnswer(last string, to upcall.Connection) error {
+func (s *Session) serveAnswer(last string, to core.StreamConn) error {
 	from, _ := parseEventID(last)
 	if s.relay != nil && from.node != 0 && from.node != s.history.node {
 		return s.relay.serve(s, last, from, to)
@@ -667,16 +666,16 @@ func (s *Session) next(out *line) (id string, message []byte, over bool) {
 // OpenStream begins the stream of the answer to a request on the connection to.
 // It returns nil if the session keeps no events, or its revision has no way to
 // come back.
-func (s *Session) OpenStream(to upcall.Sink, request protocol.ID) upcall.Stream {
+func (s *Session) OpenStream(to core.EventWriter, request protocol.ID) core.AnswerStream {
 	return s.history.begin(to, request)
 }
 
 // resumable tells whether a client can come back for events of the session.
 func (s *Session) resumable() bool { return s.history.resumable() }
 
-// Asker implements upcall.Askers: questions go out through of.Send, and their
+// Asker implements core.Askers: questions go out through of.Send, and their
 // answers come back to s.Pending.
-func (s *Session) Asker(of upcall.Asking) upcall.Asker { return &asker{s, of} }
+func (s *Session) Asker(of core.AskerRequest) core.Asker { return &asker{s, of} }
 
 // begin gives what the session sends ids that no other replica gives, which may
 // serve the same session, nor an earlier copy of it here. Those of questions begin
@@ -689,7 +688,7 @@ func (s *Session) begin(node string, n *numbers) {
 
 // sendMissed sends what followed an event on one of the session's own streams; see
 // history.sendMissed. Where replicas share the session, the inbox has it.
-func (s *Session) sendMissed(last string, to upcall.Connection) error {
+func (s *Session) sendMissed(last string, to core.StreamConn) error {
 	if s.inbox != nil {
 		return nil
 	}
@@ -697,7 +696,7 @@ func (s *Session) sendMissed(last string, to upcall.Connection) error {
 }
 
 // prime sends the first event of a stream; see history.prime.
-func (s *Session) prime(out *line, last string, to upcall.Connection) error {
+func (s *Session) prime(out *line, last string, to core.StreamConn) error {
 	if s.inbox == nil {
 		return s.history.prime(&out.number, to)
 	}
@@ -717,4 +716,4 @@ func (s *Session) hint(rev scale.Rev) {
 
 // isDeleted reports whether the session has ended for all replicas, as far as is known here.
 // s.mu is held.
-func (s *Session) isDeleted() bool { return errors.Is(s.reason, upcall.ErrSessionDeleted) }
+func (s *Session) isDeleted() bool { return errors.Is(s.reason, core.ErrSessionDeleted) }

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/protocol"
 )
 
 func TestSession(t *testing.T) {
 	info := &protocol.Implementation{Name: "tester", Version: "1"}
-	s := New(t.Context(), "id", upcall.Client{Revision: protocol.V20250618, Info: info})
+	s := New(t.Context(), "id", core.ClientInfo{Revision: protocol.V20250618, Info: info})
 	if s.ID() != "id" || s.Revision() != protocol.V20250618 || s.ClientInfo() != info {
 		t.Errorf("got %q %v %v", s.ID(), s.Revision(), s.ClientInfo())
 	}
@@ -37,11 +37,11 @@ func TestSession(t *testing.T) {
 // A session ends by Close or with its parent.
 func TestSessionContext(t *testing.T) {
 	parent, cancel := context.WithCancel(t.Context())
-	closed, orphan := New(parent, "", upcall.Client{}), New(parent, "", upcall.Client{})
-	closed.Close(upcall.ErrSessionClosed)
-	closed.Close(upcall.ErrSessionClosed)
-	if got := context.Cause(closed.Context()); !errors.Is(got, upcall.ErrSessionClosed) {
-		t.Errorf("closed: %v, want upcall.ErrSessionClosed", got)
+	closed, orphan := New(parent, "", core.ClientInfo{}), New(parent, "", core.ClientInfo{})
+	closed.Close(core.ErrSessionClosed)
+	closed.Close(core.ErrSessionClosed)
+	if got := context.Cause(closed.Context()); !errors.Is(got, core.ErrSessionClosed) {
+		t.Errorf("closed: %v, want core.ErrSessionClosed", got)
 	}
 	if orphan.Context().Err() != nil {
 		t.Error("another session ended, too")

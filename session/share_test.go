@@ -8,15 +8,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/seal"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
 )
 
 func openFor(m *Manager, principal string) (*Session, error) {
-	s, err := m.Open(context.Background(), upcall.Client{Revision: protocol.V20251125, Principal: principal})
+	s, err := m.Open(context.Background(), core.ClientInfo{Revision: protocol.V20251125, Principal: principal})
 	if err == nil {
 		s.Use() // initialize
 		s.Release()
@@ -28,7 +28,7 @@ func openFor(m *Manager, principal string) (*Session, error) {
 // door: the oldest of these ends for each new one.
 func TestUnusedSessionsMakeRoom(t *testing.T) {
 	m := NewManager(Config{Max: 10})
-	defer m.Close(context.Background(), upcall.ErrSessionClosed)
+	defer m.Close(context.Background(), core.ErrSessionClosed)
 	var all []*Session
 	for range 1000 {
 		s, err := openFor(m, "")
@@ -48,7 +48,7 @@ func TestUnusedSessionsMakeRoom(t *testing.T) {
 		s.Use() // more than initialize
 		s.Release()
 	}
-	if _, err := openFor(m, ""); !errors.Is(err, upcall.ErrTooManySessions) {
+	if _, err := openFor(m, ""); !errors.Is(err, core.ErrTooManySessions) {
 		t.Errorf("one more than are used: %v", err)
 	}
 }
@@ -58,7 +58,7 @@ func TestUnusedSessionsMakeRoom(t *testing.T) {
 func TestShareOfPrincipal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewManager(Config{Max: 10, MaxPerPrincipal: 3, Idle: -1})
-		defer m.Close(context.Background(), upcall.ErrSessionClosed)
+		defer m.Close(context.Background(), core.ErrSessionClosed)
 		var anonymous []*Session
 		for range 10 {
 			s, err := openFor(m, "")
@@ -76,7 +76,7 @@ func TestShareOfPrincipal(t *testing.T) {
 				s.Use() // more than initialize
 				s.Release()
 			}
-			if refused := errors.Is(err, upcall.ErrTooManySessions); refused != (i == 3) {
+			if refused := errors.Is(err, core.ErrTooManySessions); refused != (i == 3) {
 				t.Errorf("session %d of alice: %v", i, err)
 			}
 		}
@@ -108,7 +108,7 @@ func TestQuestionsOfTwoProcesses(t *testing.T) {
 	config := Config{Store: scale.NewLocal(), Seal: keys, Node: "n1"}
 	seen := map[string]bool{}
 	first := NewManager(config)
-	defer first.Close(context.Background(), upcall.ErrSessionClosed)
+	defer first.Close(context.Background(), core.ErrSessionClosed)
 	s, err := openFor(first, "")
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestQuestionsOfTwoProcesses(t *testing.T) {
 	ask(&s.Pending)
 	for _, config.Node = range []string{"n2", "n3", "n4"} {
 		other := NewManager(config)
-		defer other.Close(context.Background(), upcall.ErrSessionClosed)
+		defer other.Close(context.Background(), core.ErrSessionClosed)
 		moved, err := other.Find(context.Background(), s.ID())
 		if moved == nil || err != nil {
 			t.Fatalf("not found: %v", err)
@@ -148,9 +148,9 @@ func TestQuestionsOfTwoProcesses(t *testing.T) {
 func TestShareOfWhatClientsSay(t *testing.T) {
 	const cost = 100 << 10
 	m := NewManager(Config{Memory: 100 * cost, Idle: -1})
-	defer m.Close(context.Background(), upcall.ErrSessionClosed)
+	defer m.Close(context.Background(), core.ErrSessionClosed)
 	open := func(principal string, cost int) (*Session, error) {
-		s, err := m.Open(context.Background(), upcall.Client{Revision: protocol.V20251125, Principal: principal, Cost: cost})
+		s, err := m.Open(context.Background(), core.ClientInfo{Revision: protocol.V20251125, Principal: principal, Cost: cost})
 		if err == nil {
 			s.Use() // initialize
 			s.Release()
@@ -176,13 +176,13 @@ func TestShareOfWhatClientsSay(t *testing.T) {
 		s.Use() // more than initialize
 		s.Release()
 	}
-	if _, err := open("alice", cost+freeCost); !errors.Is(err, upcall.ErrTooManySessions) || !strings.Contains(err.Error(), "this user has") {
+	if _, err := open("alice", cost+freeCost); !errors.Is(err, core.ErrTooManySessions) || !strings.Contains(err.Error(), "this user has") {
 		t.Errorf("more than a tenth: %v", err)
 	}
 	if _, err := open("bob", cost+freeCost); err != nil {
 		t.Errorf("bob: %v", err)
 	}
-	_, _ = m.end(context.Background(), all[999].ID(), upcall.ErrSessionDeleted)
+	_, _ = m.end(context.Background(), all[999].ID(), core.ErrSessionDeleted)
 	if _, err := open("alice", cost+freeCost); err != nil {
 		t.Errorf("after one has ended: %v", err)
 	}

@@ -10,14 +10,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/assigns"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/seal"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/scale"
 )
 
@@ -199,7 +198,7 @@ func (m *Manager) create(ctx context.Context, s *Session) error {
 	case err != nil:
 		return err
 	case errors.Is(e.Err, scale.ErrFull):
-		return fmt.Errorf("%w: all replicas together have %d, which is about the limit", upcall.ErrTooManySessions, m.config.Max)
+		return fmt.Errorf("%w: all replicas together have %d, which is about the limit", core.ErrTooManySessions, m.config.Max)
 	case e.Err != nil:
 		return e.Err
 	}
@@ -332,7 +331,7 @@ func (m *Manager) saveChanged(ctx context.Context, s *Session) error {
 	}
 	gone, err := m.write(ctx, s, "", m.lifetime(m.config.Idle), nil)
 	if gone {
-		m.letGo(s, upcall.ErrSessionDeleted)
+		m.letGo(s, core.ErrSessionDeleted)
 	}
 	switch {
 	case err != nil:
@@ -353,15 +352,15 @@ func (m *Manager) change(s *Session, key any, fn func(old any, ok bool) any) (va
 	if s.ending != "" || s.Ended() { // nobody shares it any more
 		return s.assigns.Update(key, fn), nil
 	}
-	name, _ := assigns.Stored(key)
+	name, _ := core.Stored(key)
 	gone, err := m.write(context.WithoutCancel(m.ctx), s, "", m.lifetime(m.config.Idle), func() map[string]any {
 		value = fn(s.assigns.Begin(key))
 		return map[string]any{name: value}
 	})
 	switch {
 	case gone:
-		m.letGo(s, upcall.ErrSessionDeleted)
-		return value, upcall.ErrSessionDeleted
+		m.letGo(s, core.ErrSessionDeleted)
+		return value, core.ErrSessionDeleted
 	case err == nil:
 		s.assigns.Commit(key, value)
 	}
@@ -496,7 +495,7 @@ func (m *Manager) Changed(id string, ended bool) {
 func (m *Manager) ended(id string) {
 	m.relay.late.over(id)
 	if s := m.Here(id); s != nil && !s.claimed.Load() {
-		m.letGo(s, upcall.ErrSessionDeleted)
+		m.letGo(s, core.ErrSessionDeleted)
 	}
 }
 
@@ -666,7 +665,7 @@ func (m *Manager) tend() {
 	}
 	for _, s := range leave {
 		if m.leaves(s, time.Now()) { // the store may have taken its time meanwhile
-			m.letGo(s, upcall.ErrSessionIdle)
+			m.letGo(s, core.ErrSessionIdle)
 		}
 	}
 	for _, s := range over {
@@ -681,7 +680,7 @@ func (m *Manager) renewed(s *Session, look scale.Look, e scale.Entry) {
 		s.noteTold(e, look.TTL > 0)
 	case !m.isHere(s) || s.claimed.Load(): // this replica ends it
 	case e.Rev == 0 || e.Owner != "":
-		m.letGo(s, upcall.ErrSessionDeleted)
+		m.letGo(s, core.ErrSessionDeleted)
 	default: // another replica has changed it: the next round renews it
 		text, st, err := m.open(look.Key, s.id, e.Value)
 		if err == nil {
@@ -734,7 +733,7 @@ func (m *Manager) endAll(due []scale.Entry) {
 				m.keepAlive(s, e, text, st)
 				continue
 			}
-			m.letGo(s, upcall.ErrSessionIdle)
+			m.letGo(s, core.ErrSessionIdle)
 		}
 		if s, err = m.restore(st, e.Rev, text); err != nil {
 			m.failed(err)
@@ -773,7 +772,7 @@ const (
 
 // reasonName returns how the store has a reason.
 func reasonName(reason error) string {
-	if reason == upcall.ErrSessionDeleted {
+	if reason == core.ErrSessionDeleted {
 		return endedDeleted
 	}
 	return endedClosed
@@ -783,9 +782,9 @@ func reasonName(reason error) string {
 func reasonNamed(name string) error {
 	switch name {
 	case "":
-		return upcall.ErrSessionIdle
+		return core.ErrSessionIdle
 	case endedDeleted:
-		return upcall.ErrSessionDeleted
+		return core.ErrSessionDeleted
 	}
-	return upcall.ErrSessionClosed
+	return core.ErrSessionClosed
 }

@@ -11,10 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/topics"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -108,7 +108,7 @@ func newFleet(t *testing.T, n int) *fleet {
 
 func (f *fleet) close() {
 	for _, m := range f.all {
-		m.Close(context.Background(), upcall.ErrSessionClosed)
+		m.Close(context.Background(), core.ErrSessionClosed)
 	}
 }
 
@@ -130,7 +130,7 @@ func (f *fleet) took() (ends []string) {
 // open opens a session at the first, and uses it.
 func (f *fleet) open(t *testing.T) string {
 	t.Helper()
-	s, err := f.all[0].Open(t.Context(), upcall.Client{Revision: protocol.V20251125})
+	s, err := f.all[0].Open(t.Context(), core.ClientInfo{Revision: protocol.V20251125})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +302,7 @@ func TestSharedIdle(t *testing.T) {
 				f.want(t, "")
 				f.use(t, 0, id, func(*Session) {}) // it is still there
 				time.Sleep(2 * idle)
-				if ends := f.took(); len(ends) != 1 || !strings.HasSuffix(ends[0], upcall.ErrSessionIdle.Error()) {
+				if ends := f.took(); len(ends) != 1 || !strings.HasSuffix(ends[0], core.ErrSessionIdle.Error()) {
 					t.Errorf("ended %q, want once, as nobody used it", ends)
 				}
 				f.want(t, id)
@@ -426,9 +426,9 @@ func TestSharedRefused(t *testing.T) {
 		f := newFleet(t, 1)
 		defer f.close()
 		m := f.all[0]
-		m.Close(context.Background(), upcall.ErrSessionClosed)
+		m.Close(context.Background(), core.ErrSessionClosed)
 		for range 10 {
-			if _, err := m.Open(t.Context(), upcall.Client{Revision: protocol.V20251125}); err == nil {
+			if _, err := m.Open(t.Context(), core.ClientInfo{Revision: protocol.V20251125}); err == nil {
 				t.Fatal("opened after the end")
 			}
 		}
@@ -453,7 +453,7 @@ func TestSharedFresh(t *testing.T) {
 		f := newFleet(t, 1)
 		defer f.close()
 		time.Sleep(idle / 4) // a round: from then on it ends what is due
-		s, err := f.all[0].Open(t.Context(), upcall.Client{Revision: protocol.V20251125})
+		s, err := f.all[0].Open(t.Context(), core.ClientInfo{Revision: protocol.V20251125})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -462,7 +462,7 @@ func TestSharedFresh(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(idle/4 + 2*freshFor)
-		f.want(t, s.ID(), "0: "+upcall.ErrSessionIdle.Error())
+		f.want(t, s.ID(), "0: "+core.ErrSessionIdle.Error())
 	})
 }
 
@@ -523,14 +523,14 @@ func TestSharedEnd(t *testing.T) {
 		var ending sync.WaitGroup
 		for range 4 {
 			ending.Go(func() {
-				if _, err := f.all[1].end(t.Context(), id, upcall.ErrSessionDeleted); err != nil {
+				if _, err := f.all[1].end(t.Context(), id, core.ErrSessionDeleted); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 		ending.Wait()
 		<-ctx.Done() // the call at another replica was told
-		f.want(t, id, "1: "+upcall.ErrSessionDeleted.Error())
+		f.want(t, id, "1: "+core.ErrSessionDeleted.Error())
 	})
 }
 
@@ -542,7 +542,7 @@ func TestSharedEndWaits(t *testing.T) {
 		defer f.close()
 		id := f.open(t)
 		f.use(t, 0, id, func(s *Session) {
-			if _, err := f.all[0].end(t.Context(), id, upcall.ErrSessionDeleted); err != nil {
+			if _, err := f.all[0].end(t.Context(), id, core.ErrSessionDeleted); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(20 * endLease) // the handler ignores its end
@@ -551,7 +551,7 @@ func TestSharedEndWaits(t *testing.T) {
 			}
 			f.want(t, "")
 		})
-		f.want(t, id, "0: "+upcall.ErrSessionDeleted.Error())
+		f.want(t, id, "0: "+core.ErrSessionDeleted.Error())
 	})
 }
 
@@ -566,12 +566,12 @@ func TestSharedEndElsewhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if mine, err := f.all[0].claim(t.Context(), s, upcall.ErrSessionDeleted); !mine || err != nil {
+		if mine, err := f.all[0].claim(t.Context(), s, core.ErrSessionDeleted); !mine || err != nil {
 			t.Fatal(mine, err)
 		}
-		f.all[0].Close(context.Background(), upcall.ErrSessionClosed) // it finishes nothing
+		f.all[0].Close(context.Background(), core.ErrSessionClosed) // it finishes nothing
 		time.Sleep(idle)
-		f.want(t, id, "1: "+upcall.ErrSessionDeleted.Error())
+		f.want(t, id, "1: "+core.ErrSessionDeleted.Error())
 	})
 }
 
@@ -594,10 +594,10 @@ func TestSharedStoreAway(t *testing.T) {
 		if s, err := f.all[1].Find(t.Context(), id); s != nil || !errors.Is(err, scale.ErrUnavailable) {
 			t.Errorf("Get: %v, %v", s, err)
 		}
-		if _, err := f.all[0].end(t.Context(), id, upcall.ErrSessionDeleted); !errors.Is(err, scale.ErrUnavailable) {
+		if _, err := f.all[0].end(t.Context(), id, core.ErrSessionDeleted); !errors.Is(err, scale.ErrUnavailable) {
 			t.Errorf("End: %v", err)
 		}
-		if _, err := f.all[0].Open(t.Context(), upcall.Client{Revision: protocol.V20251125}); !errors.Is(err, scale.ErrUnavailable) {
+		if _, err := f.all[0].Open(t.Context(), core.ClientInfo{Revision: protocol.V20251125}); !errors.Is(err, scale.ErrUnavailable) {
 			t.Errorf("Open: %v", err)
 		}
 		s.Use() // a long request, which cannot be renewed
@@ -625,7 +625,7 @@ func TestSharedForeignKey(t *testing.T) {
 		id := f.open(t)
 		keys, _ := seal.New("session", []byte("another secret of 16 bytes"))
 		other := NewManager(Config{Store: f.store, Seal: keys, Node: "other", Idle: idle})
-		defer other.Close(context.Background(), upcall.ErrSessionClosed)
+		defer other.Close(context.Background(), core.ErrSessionClosed)
 		if s, err := other.Find(t.Context(), id); s != nil || err == nil {
 			t.Errorf("Get with another key: %v, %v", s, err)
 		}
@@ -663,9 +663,9 @@ func sharedKeys(t *testing.T, use func(s *Session) error) {
 		first, both, last := manager(before), manager(after, before), manager(after)
 		for _, m := range []*Manager{first, both, last} {
 			m.Share(nil)
-			defer m.Close(context.Background(), upcall.ErrSessionClosed)
+			defer m.Close(context.Background(), core.ErrSessionClosed)
 		}
-		s, err := first.Open(t.Context(), upcall.Client{Revision: protocol.V20251125})
+		s, err := first.Open(t.Context(), core.ClientInfo{Revision: protocol.V20251125})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -695,7 +695,7 @@ func TestEventIDsAfterMove(t *testing.T) {
 	to.want(t, "1-1= 1-2=a")
 
 	m := NewManager(Config{Store: scale.NewLocal(), Node: "n7"})
-	defer m.Close(context.Background(), upcall.ErrSessionClosed)
+	defer m.Close(context.Background(), core.ErrSessionClosed)
 	restored, err := restore(t.Context(), first.state())
 	if err != nil {
 		t.Fatal(err)
@@ -736,7 +736,7 @@ func TestEventIDsAfterMove(t *testing.T) {
 	id := own(second, "c")
 
 	// A session that leaves and comes back gives no id again.
-	m.letGo(second, upcall.ErrSessionIdle)
+	m.letGo(second, core.ErrSessionIdle)
 	if restored, err = restore(t.Context(), first.state()); err != nil {
 		t.Fatal(err)
 	}
@@ -789,7 +789,7 @@ func TestSessionOfAnother(t *testing.T) {
 					f = newFleet(t, 2)
 				}
 				defer f.close()
-				s, err := f.all[0].Open(t.Context(), upcall.Client{Revision: protocol.V20251125, Principal: "ann"})
+				s, err := f.all[0].Open(t.Context(), core.ClientInfo{Revision: protocol.V20251125, Principal: "ann"})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/replica"
-	"github.com/talaria-go/mcp/internal/upcall"
 )
 
 // errTailBehind is the error of an event for which a source has no room.
@@ -49,7 +49,7 @@ type source struct {
 	end     string    // why nothing follows the queue; "" if something may
 }
 
-var _ upcall.Sink = (*source)(nil)
+var _ core.EventWriter = (*source)(nil)
 
 // run serves the tail. It runs on a goroutine of its own.
 func (src *source) run() {
@@ -181,7 +181,7 @@ func (src *source) wake() {
 	}
 }
 
-// Event implements upcall.Sink. It waits for nothing.
+// Event implements core.EventWriter. It waits for nothing.
 func (src *source) Event(id string, message []byte) error {
 	src.mu.Lock()
 	defer src.mu.Unlock()
@@ -238,7 +238,7 @@ func (src *source) add(e tailed) error {
 	return nil
 }
 
-// Pause implements upcall.Sink.
+// Pause implements core.EventWriter.
 func (src *source) Pause(retry time.Duration) error {
 	src.mu.Lock()
 	defer src.mu.Unlock()

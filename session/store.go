@@ -10,8 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/safely"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -104,9 +104,9 @@ func restore(ctx context.Context, st *state) (*Session, error) {
 	}
 	info, _ := json.Marshal(st.ClientInfo) // it came as JSON
 	capabilities, _ := json.Marshal(st.Capabilities)
-	s := New(ctx, st.ID, upcall.Client{
+	s := New(ctx, st.ID, core.ClientInfo{
 		Revision: rev, Info: st.ClientInfo, Capabilities: st.Capabilities, Principal: st.Principal,
-		Cost: upcall.ClientCost(info, capabilities),
+		Cost: core.ClientCost(info, capabilities),
 	})
 	s.uses = 2 // at another replica
 	return s, s.apply(s.state(), st)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/call"
-	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -20,12 +20,12 @@ var (
 )
 
 func frameIn(s *Session) *frame.Frame {
-	return frame.Internal(call.Private{}).New(context.Background(), upcall.Config{Revision: s.Revision(), Session: s})
+	return frame.Internal(call.Private{}).New(context.Background(), core.Config{Revision: s.Revision(), Session: s})
 }
 
 // Everything in a state comes back as it went, through JSON.
 func TestState(t *testing.T) {
-	s := New(t.Context(), "id", upcall.Client{
+	s := New(t.Context(), "id", core.ClientInfo{
 		Revision: protocol.V20250618, Info: &protocol.Implementation{Name: "c", Version: "1"},
 		Capabilities: &protocol.ClientCapabilities{Roots: &protocol.ListCapability{ListChanged: true}}, Principal: "alice",
 	})
@@ -171,27 +171,27 @@ func TestMerge(t *testing.T) {
 
 // OnEnd runs once, after the last request, whatever comes first.
 func TestOnEnd(t *testing.T) {
-	s := New(t.Context(), "", upcall.Client{Revision: protocol.LatestLegacy})
+	s := New(t.Context(), "", core.ClientInfo{Revision: protocol.LatestLegacy})
 	var reasons []error
 	s.OnEnd(func(reason error) { reasons = append(reasons, reason) })
 	one, two := s.Release, s.Release
 	s.Use()
 	s.Use()
-	s.Close(upcall.ErrSessionDeleted)
-	s.Close(upcall.ErrSessionIdle)
+	s.Close(core.ErrSessionDeleted)
+	s.Close(core.ErrSessionIdle)
 	one()
 	if len(reasons) != 0 {
 		t.Fatal("ran while a request was under way")
 	}
 	two()
-	s.Close(upcall.ErrSessionClosed)
-	if len(reasons) != 1 || reasons[0] != upcall.ErrSessionDeleted {
-		t.Errorf("ran for %v, want once, for upcall.ErrSessionDeleted", reasons)
+	s.Close(core.ErrSessionClosed)
+	if len(reasons) != 1 || reasons[0] != core.ErrSessionDeleted {
+		t.Errorf("ran for %v, want once, for core.ErrSessionDeleted", reasons)
 	}
-	late := New(t.Context(), "", upcall.Client{})
-	late.Close(upcall.ErrSessionIdle)
+	late := New(t.Context(), "", core.ClientInfo{})
+	late.Close(core.ErrSessionIdle)
 	ran := false
-	late.OnEnd(func(reason error) { ran = reason == upcall.ErrSessionIdle })
+	late.OnEnd(func(reason error) { ran = reason == core.ErrSessionIdle })
 	if !ran {
 		t.Error("a session that has ended before OnEnd did not run it")
 	}

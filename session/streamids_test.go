@@ -5,8 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/test/testdep"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -41,7 +41,7 @@ func TestStreamIDs(t *testing.T) {
 		for round := range takeOvers {
 			at := round % 3
 			if s := r.all[at].Here(id); s != nil && round%5 == 0 {
-				r.all[at].letGo(s, upcall.ErrSessionIdle) // and comes back, as another copy
+				r.all[at].letGo(s, core.ErrSessionIdle) // and comes back, as another copy
 			}
 			copies := []*Session{r.at(at, id), r.at((at+1)%3, id), r.at((at+2)%3, id)}
 			next := r.get(at, id, last)

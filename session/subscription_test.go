@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
 func TestSubscriptions(t *testing.T) {
-	s := New(t.Context(), "", upcall.Client{Revision: protocol.LatestLegacy})
+	s := New(t.Context(), "", core.ClientInfo{Revision: protocol.LatestLegacy})
 	for i, step := range []struct {
 		do   func() bool
 		want bool
@@ -36,7 +36,7 @@ func TestSubscriptions(t *testing.T) {
 
 // A session takes URIs of a size in all, whatever their number.
 func TestSubscribedBytes(t *testing.T) {
-	s := New(t.Context(), "", upcall.Client{Revision: protocol.LatestLegacy})
+	s := New(t.Context(), "", core.ClientInfo{Revision: protocol.LatestLegacy})
 	most := strings.Repeat("x", wire.MaxSubscribed-1)
 	for i, step := range []struct {
 		do   func() bool
@@ -55,11 +55,11 @@ func TestSubscribedBytes(t *testing.T) {
 
 func TestAttach(t *testing.T) {
 	m := NewManager(Config{Max: 1})
-	defer m.Close(context.Background(), upcall.ErrSessionClosed)
-	if _, err := m.Open(context.Background(), upcall.Client{Revision: protocol.LatestLegacy}); err != nil {
+	defer m.Close(context.Background(), core.ErrSessionClosed)
+	if _, err := m.Open(context.Background(), core.ClientInfo{Revision: protocol.LatestLegacy}); err != nil {
 		t.Fatal(err)
 	}
-	attached := New(t.Context(), "", upcall.Client{Revision: protocol.LatestLegacy})
+	attached := New(t.Context(), "", core.ClientInfo{Revision: protocol.LatestLegacy})
 	detach := m.Attach(attached, func(error) {})
 	seen := func() (all []string) {
 		m.Each(func(s *Session) { all = append(all, fmt.Sprint(s == attached)) })

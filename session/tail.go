@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/post"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -37,7 +37,7 @@ type tail struct {
 	node    string  // has the stream
 	from    eventID // the last event that the client has; the goroutine of serve changes it
 	last    string  // where it came back
-	to      upcall.Connection
+	to      core.StreamConn
 	wake    func()
 	word    chan struct{} // has room for one: something has come
 

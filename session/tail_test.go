@@ -14,11 +14,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/share"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -119,7 +119,7 @@ func newTeam(t *testing.T, n int) *team {
 
 func (f *team) open() string {
 	f.t.Helper()
-	s, err := f.all[0].Open(f.t.Context(), upcall.Client{Revision: protocol.V20251125})
+	s, err := f.all[0].Open(f.t.Context(), core.ClientInfo{Revision: protocol.V20251125})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func (f *team) shutdown(i int) {
 	if !f.gone[i] {
 		f.gone[i] = true
 		f.all[i].EndStreams(context.Background())
-		f.all[i].Close(context.Background(), upcall.ErrSessionClosed)
+		f.all[i].Close(context.Background(), core.ErrSessionClosed)
 		f.offices[i].Close(f.t.Context())
 	}
 }
@@ -153,7 +153,7 @@ func (f *team) kill(i int) {
 	f.gone[i] = true
 	f.offices[i].Close(f.t.Context())
 	f.stores[i].nowhere.Store(true)
-	f.all[i].Close(context.Background(), upcall.ErrSessionClosed)
+	f.all[i].Close(context.Background(), core.ErrSessionClosed)
 }
 
 // at returns the session as one of them has it.
@@ -173,7 +173,7 @@ func (f *team) event(n int) string {
 }
 
 // call begins the stream of an answer at 0. Its client has event 1, and leaves.
-func (f *team) call() upcall.Stream {
+func (f *team) call() core.AnswerStream {
 	f.t.Helper()
 	return f.at(0).OpenStream(&sink{broken: true}, protocol.NewID(7))
 }
@@ -512,7 +512,7 @@ func TestLateEnds(t *testing.T) {
 		if n := f.stored(id); n != 3 {
 			t.Errorf("the store has %d answers", n)
 		}
-		if err := f.all[2].Stop(f.at(2), upcall.ErrSessionDeleted); err != nil {
+		if err := f.all[2].Stop(f.at(2), core.ErrSessionDeleted); err != nil {
 			t.Fatal(err)
 		}
 		f.all[0].Changed(id, true)
@@ -536,7 +536,7 @@ func TestLateEnds(t *testing.T) {
 	// One that ends where its calls were.
 	together(t, func(t *testing.T, f *team) {
 		f.answers(f.id, "a", "b")
-		if err := f.all[0].Stop(f.at(0), upcall.ErrSessionDeleted); err != nil {
+		if err := f.all[0].Stop(f.at(0), core.ErrSessionDeleted); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
@@ -715,7 +715,7 @@ func TestTailHeld(t *testing.T) {
 	m.Share(func(string, bool) {})
 	offices[0].Start(func(message post.Message) { m.Delivered(message) })
 	offices[1].Start(func(message post.Message) { heard <- string(message.Body) })
-	s, err := m.Open(t.Context(), upcall.Client{Revision: protocol.V20251125})
+	s, err := m.Open(t.Context(), core.ClientInfo{Revision: protocol.V20251125})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -766,7 +766,7 @@ func TestTailHeld(t *testing.T) {
 	<-sent
 	wants(endOver)
 	st.End([]byte("answer"))
-	m.Close(context.Background(), upcall.ErrSessionClosed)
+	m.Close(context.Background(), core.ErrSessionClosed)
 	for _, office := range offices {
 		office.Close(t.Context())
 	}
@@ -978,7 +978,7 @@ func TestTailOfDeleted(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		st := f.call()
 		l := f.back(1, f.event(1))
-		if err := f.all[2].Stop(f.at(2), upcall.ErrSessionDeleted); err != nil {
+		if err := f.all[2].Stop(f.at(2), core.ErrSessionDeleted); err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range f.all {
@@ -1217,7 +1217,7 @@ func FuzzTailMessages(f *testing.F) {
 	f.Add(`{"got":18446744073709551615,"after":"x"}`, `{"tail":1,"first":18446744073709551615,"events":[{"size":-9},{"size":9223372036854775807}]}`)
 	f.Fuzz(func(t *testing.T, ask, events string) {
 		m := NewManager(Config{Store: scale.NewLocal(), Node: "n1"})
-		s := New(t.Context(), "s", upcall.Client{Revision: protocol.V20251125})
+		s := New(t.Context(), "s", core.ClientInfo{Revision: protocol.V20251125})
 		tl := &tail{relay: m.relay, session: s, number: 1, node: "a", word: make(chan struct{}, 1), wake: func() {}}
 		m.relay.tails[1] = tl
 		src := &source{relay: m.relay, key: sourceKey{"a", 1}, session: s, news: make(chan struct{}, 1)}
@@ -1237,6 +1237,6 @@ func FuzzTailMessages(f *testing.F) {
 		if total > len(events) {
 			t.Errorf("%d bytes of %d", total, len(events))
 		}
-		m.Close(context.Background(), upcall.ErrSessionClosed)
+		m.Close(context.Background(), core.ErrSessionClosed)
 	})
 }

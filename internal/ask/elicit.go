@@ -24,8 +24,8 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/jsonx"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/schema"
@@ -33,14 +33,14 @@ import (
 
 // Options finds the schema options of the server whose handler asks; nil means the
 // defaults.
-type Options func(f upcall.Asked) *schema.Options
+type Options func(f core.QuestionRequest) *schema.Options
 
 // ElicitQuestion asks the user to fill in a form; see mcp.ElicitQuestion.
 func ElicitQuestion[T any](options Options, key, message string, into *frame.Elicited[T]) *frame.Question {
 	var form *form // which Params makes before Take needs it
-	return frame.Internal(call.Private{}).Question(upcall.Question{
+	return frame.Internal(call.Private{}).Question(core.Question{
 		Key: key, Method: protocol.MethodElicit,
-		Params: func(f upcall.Asked) (_ json.RawMessage, err error) {
+		Params: func(f core.QuestionRequest) (_ json.RawMessage, err error) {
 			rev := f.Revision()
 			form, err = formOf(reflect.TypeFor[T](), options(f))
 			if err != nil {
@@ -108,9 +108,9 @@ func Elicit[T any](options Options, f *frame.Frame, key, message string) (frame.
 
 // URLQuestion asks the user to visit a page; see mcp.URLQuestion.
 func URLQuestion(key, message, address string, into *frame.Elicited[struct{}]) *frame.Question {
-	return frame.Internal(call.Private{}).Question(upcall.Question{
+	return frame.Internal(call.Private{}).Question(core.Question{
 		Key: key, Method: protocol.MethodElicit,
-		Params: func(f upcall.Asked) (json.RawMessage, error) {
+		Params: func(f core.QuestionRequest) (json.RawMessage, error) {
 			if err := wire.CheckWebURL(address); err != nil {
 				return nil, fmt.Errorf("mcp: a user cannot be asked to visit %q: %w", address, err)
 			}

@@ -3,8 +3,8 @@ package conn
 import (
 	"bytes"
 
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/jsonx"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -35,7 +35,7 @@ func tooMuch(where string, info, capabilities []byte) *protocol.Error {
 // readClient reads what an initialize request says of the client and negotiates
 // the revision. raw are the params, nil if there are none. The capabilities
 // that it returns are cut down to those of the revision.
-func readClient(raw []byte, revisions []protocol.Revision) (c upcall.Client, fault *protocol.Error) {
+func readClient(raw []byte, revisions []protocol.Revision) (c core.ClientInfo, fault *protocol.Error) {
 	var params wire.InitializeParams
 	if err := jsonx.Unmarshal(raw, &params); raw == nil || err != nil || params.ProtocolVersion == "" {
 		return c, protocol.Errorf(protocol.CodeInvalidParams, "initialize needs params with protocolVersion, capabilities and clientInfo")
@@ -47,7 +47,7 @@ func readClient(raw []byte, revisions []protocol.Revision) (c upcall.Client, fau
 	if fault := tooMuch("params.clientInfo and params.capabilities", params.ClientInfo, params.Capabilities); fault != nil {
 		return c, fault
 	}
-	c = upcall.Client{Revision: rev, Capabilities: &protocol.ClientCapabilities{}, Cost: upcall.ClientCost(params.ClientInfo, params.Capabilities)}
+	c = core.ClientInfo{Revision: rev, Capabilities: &protocol.ClientCapabilities{}, Cost: core.ClientCost(params.ClientInfo, params.Capabilities)}
 	if err := decodeOptional(params.Capabilities, c.Capabilities); err != nil {
 		return c, protocol.Errorf(protocol.CodeInvalidParams, "params.capabilities: %w", err)
 	}

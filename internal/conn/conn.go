@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/safely"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
@@ -85,7 +85,7 @@ type Conn struct {
 
 // options say how one connection is served.
 type options struct {
-	via upcall.Transport
+	via core.Transport
 	// legacy refuses modern requests, for a transport that has none.
 	legacy bool
 	// by returns the request that brought the message that was read last; nil for
@@ -708,5 +708,5 @@ func (c *Conn) reason() error {
 	if cause := context.Cause(c.ctx); cause != nil {
 		return cause
 	}
-	return upcall.ErrSessionClosed
+	return core.ErrSessionClosed
 }

@@ -9,11 +9,10 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/facts"
-	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/streamable"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
@@ -123,10 +122,10 @@ func (e *endpoint) open(c *streamable.Call) streamable.Answer {
 	if fault != nil {
 		return e.refusal(c, fault)
 	}
-	client.Principal = principal.Of(ctx)
+	client.Principal = core.Principal(ctx)
 	x, err := e.Sessions.Open(ctx, client)
 	switch {
-	case errors.Is(err, upcall.ErrTooManySessions):
+	case errors.Is(err, core.ErrTooManySessions):
 		return e.refusal(c, tooMany(err))
 	case err != nil:
 		return e.refusal(c, wire.Unavailable("a session cannot be opened", err))
@@ -144,7 +143,7 @@ func (e *endpoint) open(c *streamable.Call) streamable.Answer {
 	answer := streamable.Answer{Fault: dispatch.ErrPanicked}
 	defer func() {
 		if answer.Fault != nil {
-			_ = e.Sessions.Stop(x, upcall.ErrSessionClosed) // the store forgets it by itself
+			_ = e.Sessions.Stop(x, core.ErrSessionClosed) // the store forgets it by itself
 		}
 	}()
 	answer = e.dispatchTo(ctx, c, x)
@@ -233,8 +232,8 @@ func (e *endpoint) dispatchTo(ctx context.Context, c *streamable.Call, x *sessio
 
 // frame makes the Frame of a message that came over HTTP.
 func (e *endpoint) frame(ctx context.Context, c *streamable.Call, x *session.Session) (*frame.Frame, *protocol.Error) {
-	via := upcall.Transport{Kind: string(frame.HTTP), HTTP: c.HTTP}
-	return e.manager().Frame(ctx, x, upcall.Config{Request: &c.Request, Revision: c.Revision, Transport: via, Peer: c})
+	via := core.Transport{Kind: string(frame.HTTP), HTTP: c.HTTP}
+	return e.manager().Frame(ctx, x, core.Config{Request: &c.Request, Revision: c.Revision, Transport: via, Peer: c})
 }
 
 // Refused implements streamable.Backend.
@@ -243,7 +242,7 @@ func (e *endpoint) Refused(r *http.Request, sse bool, fault *protocol.Error) {
 	if sse {
 		kind = frame.SSE
 	}
-	e.manager().refused(upcall.Transport{Kind: string(kind), HTTP: r}, r.Header.Get("Mcp-Session-Id"), fault)
+	e.manager().refused(core.Transport{Kind: string(kind), HTTP: r}, r.Header.Get("Mcp-Session-Id"), fault)
 }
 
 // refusal is the response to a request that does not reach its handler; observers are
@@ -273,7 +272,7 @@ func (e *endpoint) Notify(c *streamable.Call) *protocol.Error {
 			asked, fault = (*Replicas)(e).answered(x, &c.Message)
 		}
 		if !asked {
-			e.manager().unasked(upcall.Transport{Kind: string(frame.HTTP), HTTP: c.HTTP}, id, &c.Message)
+			e.manager().unasked(core.Transport{Kind: string(frame.HTTP), HTTP: c.HTTP}, id, &c.Message)
 		}
 		return fault
 	}
@@ -321,10 +320,10 @@ func (e *endpoint) Batch(found streamable.Session) (end func() *protocol.Error) 
 // treated like one that does not exist, so that ids cannot be probed. The
 // session takes over the identity of the request, whose token may be newer.
 func (e *endpoint) Session(id string, r *http.Request) (streamable.Session, *protocol.Error) {
-	who := principal.Granted(r.Context())
+	who := core.GrantOf(r.Context())
 	x, err := e.Sessions.Get(r.Context(), who.Name, id)
 	switch {
-	case errors.Is(err, upcall.ErrTooManySessions):
+	case errors.Is(err, core.ErrTooManySessions):
 		return nil, tooMany(err)
 	case err != nil:
 		return nil, wire.Unavailable("the session cannot be looked up", err)
@@ -365,7 +364,7 @@ func sessionNotFound() *protocol.Error {
 
 // EndSession implements streamable.Backend.
 func (e *endpoint) EndSession(x streamable.Session) *protocol.Error {
-	if err := e.Sessions.Stop(x.(*session.Session), upcall.ErrSessionDeleted); err != nil {
+	if err := e.Sessions.Stop(x.(*session.Session), core.ErrSessionDeleted); err != nil {
 		return wire.Unavailable("the session cannot be ended", err)
 	}
 	return nil
@@ -432,7 +431,7 @@ func (e *endpoint) Listen(found streamable.Session, to *streamable.Events) *prot
 	told := &toldStream{Events: to, note: func() *stream { return e.streamSet.note(streamSession, frame.HTTP, x.ID(), x.EndStreams) }}
 	defer func() { told.leave(err) }()
 	err = x.Serve(to.Last, told)
-	if errors.Is(err, upcall.ErrSessionClosed) {
+	if errors.Is(err, core.ErrSessionClosed) {
 		return sessionNotFound()
 	}
 	fault, _ := errors.AsType[*protocol.Error](err)
@@ -452,23 +451,23 @@ func (e *endpoint) Connect(r *http.Request, open func(o streamable.Opening) (str
 	case m.IsDown():
 		return errShutsDown
 	}
-	owner := principal.Of(r.Context())
+	owner := core.Principal(r.Context())
 	leave, err := m.enter(owner)
 	if err != nil {
 		return protocol.Errorf(protocol.CodeBusy, "%w", err)
 	}
 	defer leave()
 	opening := streamable.Opening{
-		ID: rand.Text(), Ours: func(post *http.Request) bool { return principal.Of(post.Context()) == owner },
+		ID: rand.Text(), Ours: func(post *http.Request) bool { return core.Principal(post.Context()) == owner },
 	}
 	conn, err := open(opening)
 	if err != nil {
 		return nil // the client is gone
 	}
-	via := upcall.Transport{Kind: string(frame.SSE), HTTP: r}
+	via := core.Transport{Kind: string(frame.SSE), HTTP: r}
 	// The connection itself says when the client has left.
 	// Nothing runs with the token that opened the stream.
-	ctx := principal.With(context.WithoutCancel(r.Context()), owner)
+	ctx := core.WithPrincipal(context.WithoutCancel(r.Context()), owner)
 	m.logEnd(via, m.serveConn(ctx, conn, options{via: via, legacy: true, by: conn.By, comeBack: conn.ComeBack}))
 	return nil
 }

@@ -69,15 +69,14 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/guard"
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/post"
-	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/share"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -94,7 +93,7 @@ type Host interface {
 	// part in serving initialize.
 	InitializesSlowly() bool
 	// Names reports whether name is that of a component that a method names; see
-	// upcall.Server.
+	// core.Server.
 	Names(method, name string) bool
 	// Opened is called when initialize has been served for a session.
 	Opened(x *session.Session)
@@ -111,7 +110,7 @@ type Config struct {
 	Host      Host
 	Running   *inflight.Tracker   // counts what is in progress
 	Sessions  *session.Manager    // those of HTTP; those of connections are attached to it
-	Askers    upcall.Askers       // ask the clients of modern requests
+	Askers    core.Askers         // ask the clients of modern requests
 	Revisions []protocol.Revision // that are served, newest first
 	Guard     guard.Guard         // of requests that are upgraded
 	Post      *post.Office        // reaches the other replicas; nil if there are none
@@ -264,14 +263,14 @@ func (m *Manager) serve(ctx context.Context, c transport.Conn, opts options) (*C
 // standard input cannot be interrupted. The error is ErrStillRunning if
 // something was left behind.
 func (m *Manager) ServeStdio(ctx context.Context, c transport.Conn) error {
-	_, err := m.serve(ctx, c, options{via: upcall.Transport{Kind: string(frame.Stdio)}})
+	_, err := m.serve(ctx, c, options{via: core.Transport{Kind: string(frame.Stdio)}})
 	return err
 }
 
 // ServeConn serves one client over c, closes c, and waits for every goroutine
 // that it has started, after the end of ctx or Abandon no longer than settleTime.
 // Closing c must end a Read and a Write that are in progress.
-func (m *Manager) ServeConn(ctx context.Context, c transport.Conn, via upcall.Transport) error {
+func (m *Manager) ServeConn(ctx context.Context, c transport.Conn, via core.Transport) error {
 	return m.serveConn(ctx, c, options{via: via})
 }
 
@@ -301,7 +300,7 @@ func (m *Manager) ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade f
 		m.unavailable(w, r, errDrains)
 		return
 	}
-	leave, err := m.enter(principal.Of(r.Context()))
+	leave, err := m.enter(core.Principal(r.Context()))
 	if err != nil {
 		m.unavailable(w, r, protocol.Errorf(protocol.CodeBusy, "%w", err))
 		return
@@ -313,7 +312,7 @@ func (m *Manager) ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade f
 		return
 	}
 	c := guarded{made}
-	via := upcall.Transport{Kind: string(frame.WebSocket), HTTP: r}
+	via := core.Transport{Kind: string(frame.WebSocket), HTTP: r}
 	served, err := m.serve(r.Context(), c, options{via: via})
 	switch {
 	case errors.Is(err, ErrServerClosed):
@@ -328,7 +327,7 @@ func (m *Manager) ServeUpgrade(w http.ResponseWriter, r *http.Request, upgrade f
 
 // upgradeRefused returns why r did not get a WebSocket.
 func (m *Manager) upgradeRefused(r *http.Request, fault *protocol.Error) {
-	m.refused(upcall.Transport{Kind: string(frame.WebSocket), HTTP: r}, "", fault)
+	m.refused(core.Transport{Kind: string(frame.WebSocket), HTTP: r}, "", fault)
 }
 
 // unavailable answers a request with 503 and asks the client to come again in a
@@ -342,7 +341,7 @@ func (m *Manager) unavailable(w http.ResponseWriter, r *http.Request, fault *pro
 // refused tells the observers and the log of what does not come to the dispatcher.
 // session is the one that it names, "" for none. It must be called without a lock. The log
 // has few lines for each reason, as clients can cause any number.
-func (m *Manager) refused(via upcall.Transport, session string, fault *protocol.Error) {
+func (m *Manager) refused(via core.Transport, session string, fault *protocol.Error) {
 	why := dispatch.Why(fault)
 	if skipped, due := m.seldom.Due(why, peer(via)); due {
 		line := m.Logger.Info
@@ -357,7 +356,7 @@ func (m *Manager) refused(via upcall.Transport, session string, fault *protocol.
 
 // unasked tells the log, at level debug, of an answer to no question that waits: its caller
 // may have given up.
-func (m *Manager) unasked(via upcall.Transport, session string, answer *protocol.Message) {
+func (m *Manager) unasked(via core.Transport, session string, answer *protocol.Message) {
 	if skipped, due := m.seldom.Due("unasked", peer(via)); due {
 		e := from(m.Logger.Debug(), via, session, skipped).Str("id", visible.Line(answer.ID.String(), visible.Name))
 		safely.Log(e, "an answer to no question that waits")
@@ -365,13 +364,13 @@ func (m *Manager) unasked(via upcall.Transport, session string, answer *protocol
 }
 
 // from adds to e where something came from, and how many lines like it were skipped.
-func from(e *zerolog.Event, via upcall.Transport, session string, skipped safely.Skipped) *zerolog.Event {
+func from(e *zerolog.Event, via core.Transport, session string, skipped safely.Skipped) *zerolog.Event {
 	e = e.Str("transport", via.Kind)
 	if remote := via.RemoteAddr(); remote != "" {
 		e = e.Str("remote", remote)
 	}
 	if via.HTTP != nil {
-		if name := principal.Of(via.HTTP.Context()); name != "" {
+		if name := core.Principal(via.HTTP.Context()); name != "" {
 			e = e.Str("principal", visible.Line(name, visible.Name))
 		}
 	}
@@ -389,9 +388,9 @@ func from(e *zerolog.Event, via upcall.Transport, session string, skipped safely
 
 // peer tells clients apart as far as the log can: by their principal, or by their address
 // without its port, which differs for each connection.
-func peer(via upcall.Transport) string {
+func peer(via core.Transport) string {
 	if via.HTTP != nil {
-		if name := principal.Of(via.HTTP.Context()); name != "" {
+		if name := core.Principal(via.HTTP.Context()); name != "" {
 			return "principal " + name
 		}
 	}
@@ -499,7 +498,7 @@ func (m *Manager) serveSocket(ctx context.Context, accepted net.Conn, open func(
 		return nil
 	})
 	c := open(accepted)
-	via := upcall.Transport{Kind: string(frame.Socket), Remote: remote}
+	via := core.Transport{Kind: string(frame.Socket), Remote: remote}
 	if m.draining.Load() {
 		m.refuse(guarded{c}, via, errDrains)
 		return
@@ -514,7 +513,7 @@ func (m *Manager) serveSocket(ctx context.Context, accepted net.Conn, open func(
 }
 
 // refuse tells a client why it is not served over c, and closes that.
-func (m *Manager) refuse(c transport.Conn, via upcall.Transport, fault *protocol.Error) {
+func (m *Manager) refuse(c transport.Conn, via core.Transport, fault *protocol.Error) {
 	m.refused(via, "", fault)
 	// Whether the client receives it does not matter to others.
 	_ = c.Write(wire.AppendErrorResponse(nil, protocol.ID{}, fault, protocol.Latest))
@@ -524,7 +523,7 @@ func (m *Manager) refuse(c transport.Conn, via upcall.Transport, fault *protocol
 
 // logEnd writes to the log, at level debug, why a connection ended, unless it
 // ended in order or by a shutdown.
-func (m *Manager) logEnd(via upcall.Transport, err error) {
+func (m *Manager) logEnd(via core.Transport, err error) {
 	if err == nil || errors.Is(err, ErrServerClosed) {
 		return
 	}
@@ -535,7 +534,7 @@ func (m *Manager) logEnd(via upcall.Transport, err error) {
 // for a modern message, whose _meta is then checked and read; that the session takes
 // over the identity of the message is left to the caller. c holds what the caller
 // knows of the message; Frame fills in the rest.
-func (m *Manager) Frame(ctx context.Context, x *session.Session, c upcall.Config) (*frame.Frame, *protocol.Error) {
+func (m *Manager) Frame(ctx context.Context, x *session.Session, c core.Config) (*frame.Frame, *protocol.Error) {
 	c.Askers, c.Server = (*askers)(m), m.Upcalls()
 	meta := &c.Request.Params.Meta
 	if x != nil {
@@ -553,7 +552,7 @@ func (m *Manager) Frame(ctx context.Context, x *session.Session, c upcall.Config
 }
 
 // Upcalls returns m as its Frames see it.
-func (m *Manager) Upcalls() upcall.Server { return (*server)(m) }
+func (m *Manager) Upcalls() core.Server { return (*server)(m) }
 
 // notify serves a notification and returns when its handler has. Its error is
 // only logged, since a notification has no response. The handler runs on a
@@ -626,7 +625,7 @@ func (m *Manager) Do(ctx context.Context, id string, fn func(f *frame.Frame) err
 	if ended.Err() != nil {
 		return fmt.Errorf("%w: %q", ErrSessionNotFound, id)
 	}
-	f := frame.Internal(call.Private{}).New(principal.With(ctx, x.Principal()), upcall.Config{
+	f := frame.Internal(call.Private{}).New(core.WithPrincipal(ctx, x.Principal()), core.Config{
 		Revision: x.Revision(), Session: x, Askers: (*askers)(m), Peer: sessionPeer{x}, Server: m.Upcalls(),
 	})
 	_, err = m.Host.Dispatcher().Guard(f, func(f *frame.Frame) (protocol.Result, error) { return nil, fn(f) })

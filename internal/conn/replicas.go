@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/safely"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -83,7 +83,7 @@ func (r *Replicas) Delivered(message post.Message) {
 		cancelRequest(&x.Inflight, l.Message.Params)
 	case letterAnswer:
 		if !x.Pending.Answer(l.Message) {
-			(*Manager)(r).unasked(upcall.Transport{Kind: "replica"}, l.Session, l.Message)
+			(*Manager)(r).unasked(core.Transport{Kind: "replica"}, l.Session, l.Message)
 		}
 	}
 }

@@ -7,12 +7,11 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/jsonx"
-	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/safely"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -20,11 +19,11 @@ import (
 )
 
 // request is one message of a client that is being served: a request, which is
-// the upcall.Peer of its Frame, or a notification. It is owned by one goroutine
+// the core.Peer of its Frame, or a notification. It is owned by one goroutine
 // at a time: by the one that reads until it is queued or handed to a worker,
 // then by that. Only Send may be called by others.
 type request struct {
-	upcall.Request // of which its Frame is made; set when the message was accepted
+	core.Request // of which its Frame is made; set when the message was accepted
 
 	conn      *Conn
 	message   protocol.Message
@@ -43,7 +42,7 @@ type request struct {
 	answered bool
 }
 
-// Send implements upcall.Peer: it sends a message that belongs to r ahead of its
+// Send implements core.Peer: it sends a message that belongs to r ahead of its
 // answer. It fails with ErrAnswered once r is answered or cancelled, so that
 // nothing follows the answer. r.mu orders it before the answer.
 func (r *request) Send(message []byte) error {
@@ -145,7 +144,7 @@ func (r *request) frame() (*frame.Frame, *protocol.Error) {
 	if r.by != nil {
 		via.HTTP = r.by.WithContext(r.within(r.conn.ctx))
 	}
-	return r.conn.manager.Frame(r.ctx, r.session, upcall.Config{Request: &r.Request, Revision: r.revision, Transport: via, Peer: r})
+	return r.conn.manager.Frame(r.ctx, r.session, core.Config{Request: &r.Request, Revision: r.revision, Transport: via, Peer: r})
 }
 
 // within returns the context that r is served in: ctx, and for a message that
@@ -316,7 +315,7 @@ func (r *request) open() *protocol.Error {
 	if fault != nil {
 		return fault
 	}
-	client.Principal = principal.Of(r.conn.ctx)
+	client.Principal = core.Principal(r.conn.ctx)
 	r.revision = client.Revision
 	r.session = session.New(r.conn.ctx, r.conn.manager.newID(), client)
 	r.conn.session.Store(r.session)

@@ -73,20 +73,20 @@ type sessionLine struct {
 	wake   chan struct{} // holds one
 }
 
-// Open implements upcall.Connection.
+// Open implements core.StreamConn.
 func (l *sessionLine) Open() error { l.opened(); return nil }
 
-// Event implements upcall.Sink.
+// Event implements core.EventWriter.
 func (l *sessionLine) Event(_ string, message []byte) error { return l.conn.writes.write(message) }
 
-// Pause implements upcall.Sink. It is for streams of answers, which this
+// Pause implements core.EventWriter. It is for streams of answers, which this
 // connection does not have.
 func (l *sessionLine) Pause(time.Duration) error { return nil }
 
-// Waker implements upcall.Connection.
+// Waker implements core.StreamConn.
 func (l *sessionLine) Waker() func() { return func() { nudge(l.wake) } }
 
-// Wait implements upcall.Connection. The session wakes it at its end.
+// Wait implements core.StreamConn. The session wakes it at its end.
 func (l *sessionLine) Wait() bool {
 	<-l.wake
 	return true

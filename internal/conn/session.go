@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/safely"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
 )
@@ -23,12 +23,12 @@ var ErrSlowClient = errors.New("mcp: the client is too far behind; the message w
 // server is a Manager with the methods that Frames need.
 type server Manager
 
-// Knows implements upcall.Server.
+// Knows implements core.Server.
 func (e *server) Knows(method, name string) (knowsMethod, knowsName bool) {
 	return e.Host.Dispatcher().Knows(method), e.Host.Names(method, name)
 }
 
-// SentLong implements upcall.Server. It logs each method and name once, of which there
+// SentLong implements core.Server. It logs each method and name once, of which there
 // are as many as Frame.Labels has.
 func (e *server) SentLong(method, name string, size int) {
 	if _, known := e.long.LoadOrStore(method+" "+name, true); known {
@@ -38,17 +38,17 @@ func (e *server) SentLong(method, name string, size int) {
 		fmt.Sprintf("a message is longer than the %d bytes that clients take by default: send less, such as a page or a link to a resource, or raise the limit of the client", facts.MaxMessage))
 }
 
-// Owner implements upcall.Server.
+// Owner implements core.Server.
 func (e *server) Owner() any { return e.Host }
 
-// EndSession implements upcall.Server. A nil reason is upcall.ErrSessionClosed.
-func (e *server) EndSession(s upcall.Session, reason error) error {
+// EndSession implements core.Server. A nil reason is core.ErrSessionClosed.
+func (e *server) EndSession(s core.Session, reason error) error {
 	x, ok := s.(*session.Session)
 	if !ok || x.Context().Err() != nil {
 		return ErrSessionNotFound
 	}
 	if reason == nil {
-		reason = upcall.ErrSessionClosed
+		reason = core.ErrSessionClosed
 	}
 	return e.Sessions.Stop(x, reason)
 }
@@ -56,7 +56,7 @@ func (e *server) EndSession(s upcall.Session, reason error) error {
 // sessionPeer sends to the stream of a session what belongs to no request.
 type sessionPeer struct{ session *session.Session }
 
-// Send implements upcall.Peer. It copies message, which is sent later.
+// Send implements core.Peer. It copies message, which is sent later.
 func (p sessionPeer) Send(message []byte) error {
 	return Post(context.Background(), p.session, append([]byte(nil), message...))
 }
@@ -77,10 +77,10 @@ func Post(ctx context.Context, x *session.Session, message []byte) error {
 // askers is a Manager with the one method that asking clients needs.
 type askers Manager
 
-// Asker implements upcall.Askers. The client of a legacy session is asked as the
+// Asker implements core.Askers. The client of a legacy session is asked as the
 // session itself does, within the limits that the Manager has for the number of
 // unanswered questions and for the time.
-func (a *askers) Asker(of upcall.Asking) upcall.Asker {
+func (a *askers) Asker(of core.AskerRequest) core.Asker {
 	if x, ok := of.Session.(*session.Session); ok {
 		return &boundedAsker{x.Asker(of), x, (*Manager)(a)}
 	}
@@ -89,12 +89,12 @@ func (a *askers) Asker(of upcall.Asking) upcall.Asker {
 
 // boundedAsker asks the client of a session within those limits.
 type boundedAsker struct {
-	upcall.Asker
+	core.Asker
 	session *session.Session
 	manager *Manager
 }
 
-// Ask implements upcall.Asker. A client that keeps its connection open but never
+// Ask implements core.Asker. A client that keeps its connection open but never
 // answers costs its caller QuestionTimeout at most.
 func (a *boundedAsker) Ask(ctx context.Context, list []protocol.InputRequest) ([]json.RawMessage, error) {
 	m := a.manager

@@ -19,20 +19,20 @@ type toldStream struct {
 	over bool    // it does not open any more
 }
 
-// Open implements upcall.Connection.
+// Open implements core.StreamConn.
 func (s *toldStream) Open() error {
 	s.opens()
 	s.tells()
 	return s.Events.Open()
 }
 
-// Wait implements upcall.Connection.
+// Wait implements core.StreamConn.
 func (s *toldStream) Wait() bool {
 	s.tells()
 	return s.Events.Wait()
 }
 
-// Event implements upcall.Sink.
+// Event implements core.EventWriter.
 func (s *toldStream) Event(id string, message []byte) error {
 	s.opens()
 	return s.Events.Event(id, message)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/call"
-	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -22,7 +22,7 @@ const (
 
 // request returns the frame of a request with the id 7.
 func request(ctx context.Context, method, params string, rev protocol.Revision) *frame.Frame {
-	c := upcall.Config{Request: &upcall.Request{ID: protocol.NewID(7), Method: method}, Revision: rev}
+	c := core.Config{Request: &core.Request{ID: protocol.NewID(7), Method: method}, Revision: rev}
 	if params != "" {
 		c.Request.Params.Raw = []byte(params)
 	}

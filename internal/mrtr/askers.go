@@ -8,7 +8,7 @@
 // with its answers and that state. The server keeps nothing between the rounds,
 // so that any process with the same keys can serve the next one.
 //
-//   - [Askers] makes the upcall.Asker of each request. A Server has one.
+//   - [Askers] makes the core.Asker of each request. A Server has one.
 //   - A seal.Sealer encrypts the state. It is bound to the principal, the method,
 //     the name and the arguments of the request, so that a client can neither
 //     read nor change it, nor send it with another request.
@@ -33,10 +33,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/jsonx"
-	"github.com/talaria-go/mcp/internal/principal"
 	"github.com/talaria-go/mcp/internal/seal"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -78,9 +77,9 @@ func New(sealer *seal.Sealer, config Config) *Askers {
 	return &Askers{sealer, config}
 }
 
-// Asker implements upcall.Askers. It sends nothing: questions are in the
+// Asker implements core.Askers. It sends nothing: questions are in the
 // response.
-func (a *Askers) Asker(of upcall.Asking) upcall.Asker {
+func (a *Askers) Asker(of core.AskerRequest) core.Asker {
 	return &request{asker: a, of: of}
 }
 
@@ -101,12 +100,12 @@ type answer struct {
 	Text json.RawMessage `json:"v"`
 }
 
-// request is the upcall.Asker of one request. It opens the client's state when
+// request is the core.Asker of one request. It opens the client's state when
 // it is first needed, since most requests have none. mu guards all fields below
 // it, as handlers may ask from several goroutines.
 type request struct {
 	asker *Askers
-	of    upcall.Asking
+	of    core.AskerRequest
 
 	mu     sync.Mutex
 	opened bool
@@ -116,12 +115,12 @@ type request struct {
 	asked  []protocol.InputRequest
 }
 
-var _ upcall.Asker = (*request)(nil)
+var _ core.Asker = (*request)(nil)
 
 // asking are the methods whose answer may be a question.
 var asking = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true}
 
-// Ask implements upcall.Asker. It returns the answers if the client has sent all
+// Ask implements core.Asker. It returns the answers if the client has sent all
 // of them. Otherwise it records the questions without one for Required and
 // returns wire.ErrInputRequired, which the handler has to return. It never
 // waits.
@@ -193,7 +192,7 @@ func (r *request) Unanswered() (keys []string) {
 	return keys
 }
 
-// Recall implements upcall.Asker. It returns what Keep was given in this round
+// Recall implements core.Asker. It returns what Keep was given in this round
 // or one before; ok is false if that is nothing.
 func (r *request) Recall(key string) (json.RawMessage, bool, error) {
 	r.mu.Lock()
@@ -205,7 +204,7 @@ func (r *request) Recall(key string) (json.RawMessage, bool, error) {
 	return value, ok, nil
 }
 
-// Keep implements upcall.Asker. The value reaches the next round only if this
+// Keep implements core.Asker. The value reaches the next round only if this
 // one ends with a question. Its size is checked then, by Required.
 func (r *request) Keep(_ context.Context, key string, value json.RawMessage) error {
 	r.mu.Lock()
@@ -217,21 +216,21 @@ func (r *request) Keep(_ context.Context, key string, value json.RawMessage) err
 	return nil
 }
 
-// Known implements upcall.Asker. A state that cannot be opened knows nothing.
-func (r *request) Known() upcall.Known {
+// Known implements core.Asker. A state that cannot be opened knows nothing.
+func (r *request) Known() core.Recorded {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.open() != nil {
-		return upcall.Known{}
+		return core.Recorded{}
 	}
-	known := upcall.Known{Kept: maps.Clone(r.state.Kept), Asked: make(map[string]wire.Digest), Answers: make(map[string]json.RawMessage)}
+	known := core.Recorded{Kept: maps.Clone(r.state.Kept), Asked: make(map[string]wire.Digest), Answers: make(map[string]json.RawMessage)}
 	for key, a := range r.state.Answers {
 		known.Asked[key], known.Answers[key] = a.To, a.Text
 	}
 	return known
 }
 
-// Required implements upcall.Asker. It is called once, when the handler has
+// Required implements core.Asker. It is called once, when the handler has
 // returned ErrInputRequired, and makes the result with the questions and the
 // sealed state. It fails if nothing was asked, or a bound of the Config is
 // reached.
@@ -340,7 +339,7 @@ func refused(format string, args ...any) error {
 // every round, and for every question.
 func (r *request) binding() []byte {
 	h := sha256.New()
-	wire.WriteParts(h, []byte(principal.Of(r.of.Context)), []byte(r.of.Method), []byte(r.of.Params.Name), canonical(r.of.Params.Arguments))
+	wire.WriteParts(h, []byte(core.Principal(r.of.Context)), []byte(r.of.Method), []byte(r.of.Params.Name), canonical(r.of.Params.Arguments))
 	return h.Sum(nil)
 }
 

@@ -13,9 +13,8 @@ import (
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/ask"
 	"github.com/talaria-go/mcp/internal/call"
-	"github.com/talaria-go/mcp/internal/principal"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/seal"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/schema"
@@ -47,7 +46,7 @@ func round(a *Askers, ctx context.Context, method, tool, args, state, responses 
 	if responses != "" {
 		p.InputResponses = []byte(responses)
 	}
-	return frame.Internal(call.Private{}).New(ctx, upcall.Config{Request: &upcall.Request{ID: protocol.NewID(1), Method: method, Params: p}, Askers: a, Peer: sink{}})
+	return frame.Internal(call.Private{}).New(ctx, core.Config{Request: &core.Request{ID: protocol.NewID(1), Method: method, Params: p}, Askers: a, Peer: sink{}})
 }
 
 // required returns the state of the answer that asks the client.
@@ -60,7 +59,7 @@ func required(t *testing.T, f *frame.Frame) string {
 	return result.(*protocol.InputRequiredResult).State
 }
 
-func defaults(upcall.Asked) *schema.Options { return nil }
+func defaults(core.QuestionRequest) *schema.Options { return nil }
 
 func askName(f *frame.Frame) (frame.Elicited[name], error) {
 	return ask.Elicit[name](defaults, f, "who", "Who are you?")
@@ -103,7 +102,7 @@ func TestStateIsRefused(t *testing.T) {
 	a := New(sealer(t, keyA), Config{})
 	ctx := context.Background()
 	state := func() string {
-		f := round(a, principal.With(ctx, "ada"), "tools/call", "greet", `{"x":1}`, "", "")
+		f := round(a, core.WithPrincipal(ctx, "ada"), "tools/call", "greet", `{"x":1}`, "", "")
 		_, _ = askName(f)
 		return required(t, f)
 	}()
@@ -114,7 +113,7 @@ func TestStateIsRefused(t *testing.T) {
 		}
 		return string(b)
 	}
-	ada := principal.With(ctx, "ada")
+	ada := core.WithPrincipal(ctx, "ada")
 	for _, tt := range []struct {
 		name   string
 		askers *Askers
@@ -133,7 +132,7 @@ func TestStateIsRefused(t *testing.T) {
 		{"other tool", a, func(a *Askers) *frame.Frame { return round(a, ada, "tools/call", "other", `{"x":1}`, state, yes) }},
 		{"other method", a, func(a *Askers) *frame.Frame { return round(a, ada, "prompts/get", "greet", `{"x":1}`, state, yes) }},
 		{"other principal", a, func(a *Askers) *frame.Frame {
-			return round(a, principal.With(ctx, "eve"), "tools/call", "greet", `{"x":1}`, state, yes)
+			return round(a, core.WithPrincipal(ctx, "eve"), "tools/call", "greet", `{"x":1}`, state, yes)
 		}},
 		{"no principal", a, func(a *Askers) *frame.Frame { return round(a, ctx, "tools/call", "greet", `{"x":1}`, state, yes) }},
 		{"other process", New(sealer(t), Config{}), func(a *Askers) *frame.Frame { return round(a, ada, "tools/call", "greet", `{"x":1}`, state, yes) }},
@@ -300,7 +299,7 @@ func TestLimits(t *testing.T) {
 
 func TestMissingCapability(t *testing.T) {
 	a := New(sealer(t), Config{})
-	f := frame.Internal(call.Private{}).New(context.Background(), upcall.Config{Askers: a, Peer: sink{}, Request: &upcall.Request{Method: "tools/call",
+	f := frame.Internal(call.Private{}).New(context.Background(), core.Config{Askers: a, Peer: sink{}, Request: &core.Request{Method: "tools/call",
 		Params: protocol.Params{Meta: protocol.Meta{ClientCapabilities: []byte(`{}`)}}}})
 	_, err := frame.Sample(f, "s", protocol.SampleParams{})
 	fault, ok := errors.AsType[*protocol.Error](err)

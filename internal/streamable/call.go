@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/safely"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -16,7 +16,7 @@ import (
 // may be called by several goroutines at once; only the Backend calls the other
 // methods.
 type Call struct {
-	upcall.Request // what the message asks, of which the Frame is made
+	core.Request // what the message asks, of which the Frame is made
 
 	HTTP     *http.Request
 	Message  protocol.Message
@@ -32,7 +32,7 @@ type Call struct {
 }
 
 // Send sends a message to the client ahead of the answer and keeps no reference
-// to it. It implements upcall.Peer. The errors are wire.ErrAnswered,
+// to it. It implements core.Peer. The errors are wire.ErrAnswered,
 // wire.ErrNoStream and those of writing.
 func (c *Call) Send(message []byte) error { return c.out.Send(message) }
 
@@ -51,7 +51,7 @@ func (c *Call) Opens(session string) { c.out.session = session }
 // Resumer begins the stream of the answer to a request, with to as its connection.
 // It returns nil for an ordinary stream.
 type Resumer interface {
-	OpenStream(to upcall.Sink, request protocol.ID) upcall.Stream
+	OpenStream(to core.EventWriter, request protocol.ID) core.AnswerStream
 }
 
 // Resumable makes the answer to c a stream that the client can come back for. by is

@@ -72,10 +72,10 @@ func (e *Events) end() {
 	e.out.hangUp()
 }
 
-// Event implements upcall.Sink.
+// Event implements core.EventWriter.
 func (e *Events) Event(id string, message []byte) error { return e.out.Event(id, message) }
 
-// Pause implements upcall.Sink.
+// Pause implements core.EventWriter.
 func (e *Events) Pause(retry time.Duration) error { return e.out.Pause(retry) }
 
 // appendRetry appends the field retry, in milliseconds, which tells the client

@@ -3,7 +3,7 @@ package streamable
 import (
 	"sync"
 
-	"github.com/talaria-go/mcp/internal/upcall"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -18,7 +18,7 @@ type resuming struct {
 
 	mu     sync.Mutex
 	over   bool // by is not to be asked any more
-	opened upcall.Stream
+	opened core.AnswerStream
 }
 
 // can reports whether the client may come back at all.
@@ -26,7 +26,7 @@ func (r *resuming) can() bool { return r.by != nil }
 
 // stream returns the stream that keeps what is sent, begun when it is first
 // needed; nil if there is none.
-func (r *resuming) stream(e *exchange) upcall.Stream {
+func (r *resuming) stream(e *exchange) core.AnswerStream {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.over {
@@ -37,7 +37,7 @@ func (r *resuming) stream(e *exchange) upcall.Stream {
 
 // begun returns the stream if it has begun, else nil, and prevents one from
 // beginning later: the answer goes out without.
-func (r *resuming) begun() upcall.Stream {
+func (r *resuming) begun() core.AnswerStream {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.over = true

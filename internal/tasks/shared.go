@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/seal"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
@@ -66,8 +66,8 @@ func (e *overError) Error() string { return "tasks: the run is over: " + e.cause
 // came, in a form that package mcp makes and reads.
 type Call struct {
 	Text   []byte
-	Known  upcall.Known // what it has learned since
-	Worker bool         // leaves it to a replica in Manager.Work
+	Known  core.Recorded // what it has learned since
+	Worker bool          // leaves it to a replica in Manager.Work
 }
 
 // Shared is a Store for all replicas of a server. A task is run by one of them at

@@ -22,7 +22,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/internal/principal"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/test/testcmd"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -108,7 +108,7 @@ func TestSecrets(t *testing.T) {
 		servers = append(servers, s)
 		h := s.Handler()
 		handlers = append(handlers, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			h.ServeHTTP(copied{w, &mu, &answers}, r.WithContext(principal.With(r.Context(), secrets["principal"])))
+			h.ServeHTTP(copied{w, &mu, &answers}, r.WithContext(core.WithPrincipal(r.Context(), secrets["principal"])))
 		}))
 	}
 	web := httptest.NewServer(testcmd.RoundRobin(handlers...))

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/internal/principal"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -36,7 +36,7 @@ func (d Direct) Do(method, id, body string) *httptest.ResponseRecorder {
 		defer cancel()
 	}
 	w := httptest.NewRecorder()
-	d.S.Handler().ServeHTTP(w, r.WithContext(principal.With(ctx, d.Principal)))
+	d.S.Handler().ServeHTTP(w, r.WithContext(core.WithPrincipal(ctx, d.Principal)))
 	return w
 }
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/principal"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/scale"
 )
 
@@ -81,7 +81,7 @@ func (c *TaskWeb) Say(text string) []string {
 	if err := json.Unmarshal([]byte(text), &m); err != nil {
 		c.t.Fatal(err)
 	}
-	ctx := principal.With(c.t.Context(), "ann")
+	ctx := core.WithPrincipal(c.t.Context(), "ann")
 	if c.Identity != nil {
 		ctx = mcp.WithIdentity(c.t.Context(), c.Identity)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/internal/principal"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/test/harness"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -96,7 +96,7 @@ func TestSSERefused(t *testing.T) {
 	s := harness.Fixture(t, &mcp.Options{Limits: mcp.Limits{Connections: 1}})
 	handler := harness.SSEHandler(s)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		handler.ServeHTTP(w, r.WithContext(principal.With(r.Context(), r.Header.Get("X-User"))))
+		handler.ServeHTTP(w, r.WithContext(core.WithPrincipal(r.Context(), r.Header.Get("X-User"))))
 	}))
 	defer server.Close()
 	c := harness.ConnectSSE(t, server.URL, protocol.V20241105)

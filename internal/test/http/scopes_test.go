@@ -17,9 +17,9 @@ import (
 	"github.com/talaria-go/mcp/auth"
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/test/harness"
 	"github.com/talaria-go/mcp/internal/test/testdep"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -334,7 +334,7 @@ func TestRequireScopesOfArguments(t *testing.T) {
 				}
 			}
 			// The same with nothing else that is needed, and without Bearer.
-			f := frame.Internal(call.Private{}).New(mcp.WithIdentity(t.Context(), &frame.Identity{Subject: "alice"}), upcall.Config{Revision: rev})
+			f := frame.Internal(call.Private{}).New(mcp.WithIdentity(t.Context(), &frame.Identity{Subject: "alice"}), core.Config{Revision: rev})
 			if fault := f.RequireScopes("folder:" + folder); fault == nil || strings.Contains(fault.Error(), "folder:") {
 				t.Errorf("%q: %v", folder, fault)
 			}

@@ -13,7 +13,7 @@ import (
 	raw "github.com/coder/websocket"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/internal/principal"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/test/harness"
 	"github.com/talaria-go/mcp/transport/websocket"
 )
@@ -211,7 +211,7 @@ func TestWebSocketFrame(t *testing.T) {
 	}))
 	handler := websocket.Handler(s)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		handler.ServeHTTP(w, r.WithContext(principal.With(r.Context(), "ada")))
+		handler.ServeHTTP(w, r.WithContext(core.WithPrincipal(r.Context(), "ada")))
 	}))
 	defer server.Close()
 	c := dialRaw(t, server.URL+"/x", http.Header{"X-Tenant": {"acme"}})

@@ -18,11 +18,10 @@ import (
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/broadcast"
 	"github.com/talaria-go/mcp/internal/call"
-	"github.com/talaria-go/mcp/internal/principal"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/tasks"
 	"github.com/talaria-go/mcp/internal/test/harness"
 	"github.com/talaria-go/mcp/internal/test/testproc"
-	"github.com/talaria-go/mcp/internal/upcall"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/middleware"
 	"github.com/talaria-go/mcp/protocol"
@@ -154,7 +153,7 @@ func keepMessages(size int) func(t *testing.T) (any, int) {
 		m := session.NewManager(session.Config{Memory: 16 * mib})
 		t.Cleanup(func() { m.Close(context.Background(), mcp.ErrSessionClosed) })
 		for n := range 20 {
-			x, err := m.Open(t.Context(), upcall.Client{Revision: protocol.LatestLegacy})
+			x, err := m.Open(t.Context(), core.ClientInfo{Revision: protocol.LatestLegacy})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -174,7 +173,7 @@ func keepURIs(length int) func(t *testing.T) (any, int) {
 		m := session.NewManager(session.Config{Memory: 8 * mib})
 		t.Cleanup(func() { m.Close(context.Background(), mcp.ErrSessionClosed) })
 		for full := false; !full; {
-			x, err := m.Open(t.Context(), upcall.Client{Revision: protocol.LatestLegacy})
+			x, err := m.Open(t.Context(), core.ClientInfo{Revision: protocol.LatestLegacy})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -235,8 +234,8 @@ func keepLimits(t *testing.T) (any, int) {
 				lengths = append(lengths, 5000)
 			}
 			for _, length := range lengths {
-				f := frame.Internal(call.Private{}).New(principal.With(t.Context(), fmt.Sprint(c)), upcall.Config{
-					Request: &upcall.Request{Method: protocol.MethodToolsCall, Params: protocol.Params{Name: fmt.Sprintf("%0*d", length, n)}},
+				f := frame.Internal(call.Private{}).New(core.WithPrincipal(t.Context(), fmt.Sprint(c)), core.Config{
+					Request: &core.Request{Method: protocol.MethodToolsCall, Params: protocol.Params{Name: fmt.Sprintf("%0*d", length, n)}},
 				})
 				_, _ = h(f)
 			}
@@ -252,8 +251,8 @@ func keepManyLimits(t *testing.T) (any, int) {
 	const clients = 200
 	for c := range clients {
 		for n := range 200 {
-			f := frame.Internal(call.Private{}).New(principal.With(t.Context(), fmt.Sprint(c)), upcall.Config{
-				Request: &upcall.Request{Method: protocol.MethodToolsCall, Params: protocol.Params{Name: fmt.Sprintf("%0*d", 120, n)}},
+			f := frame.Internal(call.Private{}).New(core.WithPrincipal(t.Context(), fmt.Sprint(c)), core.Config{
+				Request: &core.Request{Method: protocol.MethodToolsCall, Params: protocol.Params{Name: fmt.Sprintf("%0*d", 120, n)}},
 			})
 			_, _ = h(f)
 		}

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/internal/principal"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/test/harness"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -167,7 +167,7 @@ func TestHiddenHeaders(t *testing.T) {
 	s.MustAdd(mcp.Tool("shut", func(*mcp.Frame, harness.SearchIn) (string, error) { return "", nil },
 		mcp.VisibleTo(func(f *mcp.Frame) bool { return f.Principal() == "admin" })))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.Handler().ServeHTTP(w, r.WithContext(principal.With(r.Context(), r.Header.Get("X-User"))))
+		s.Handler().ServeHTTP(w, r.WithContext(core.WithPrincipal(r.Context(), r.Header.Get("X-User"))))
 	}))
 	defer server.Close()
 	for user, want := range map[string]int{"admin": -32020, "guest": -32602} {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/principal"
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/test/harness"
 	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
@@ -249,7 +249,7 @@ func TestRoomForSessions(t *testing.T) {
 		var user string
 		s := harness.Fixture(t, &mcp.Options{Limits: mcp.Limits{Sessions: 20}})
 		as := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			s.Handler().ServeHTTP(w, r.WithContext(principal.With(r.Context(), user)))
+			s.Handler().ServeHTTP(w, r.WithContext(core.WithPrincipal(r.Context(), user)))
 		})
 		open := func(as http.Handler) (*harness.BareClient, int) {
 			d := &harness.BareClient{T: t, H: as, Rev: rev}

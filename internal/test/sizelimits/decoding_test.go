@@ -18,7 +18,7 @@ import (
 var direct = map[string]map[string]int{
 	"its own text, which comes back from a store, another replica, a page of the command or the go tool": {
 		"auth/oauth/filestore.go": 1, "auth/oauth/storage.go": 1, "client/handlers.go": 1, "host.go": 2, "internal/ask/ask.go": 1,
-		"internal/assigns/assigns.go": 1, "internal/assigns/store.go": 2, "internal/mrtr/askers.go": 1, "internal/tasks/shared.go": 1,
+		"internal/core/values.go": 3, "internal/mrtr/askers.go": 1, "internal/tasks/shared.go": 1,
 		"internal/tasks/store.go": 1, "internal/tasks/sweeper.go": 2, "internal/topics/fleet.go": 1, "middleware/limit.go": 2,
 		"session/relay.go": 2, "session/store.go": 1, "slogwriter/slogwriter.go": 4, "tasks.go": 1,
 		"cmd/talaria/internal/browser/keys.go": 1, "cmd/talaria/internal/dev/tool.go": 1, "cmd/talaria/internal/form/form.go": 1, "cmd/talaria/internal/inspector/pages.go": 3,

@@ -1,20 +1,25 @@
-// Package upcall is what a request leads to from package frame: the parts of a
-// server that carry messages, questions and values for it. They are interfaces,
-// so that package frame imports none of what implements them, and they know no
-// Frame, so that this package can lie below it.
+// Package core is what a request leads to from package frame: the parts of a
+// server that carry messages, questions and values for it. They have no Frame,
+// so that this package can lie below frame, and frame imports none of what
+// implements them.
 //
 //   - [Config] is what a Frame is made of. The connections of a server make one
 //     for each message.
-//   - [Peer] is the client, [Session] its legacy session, of the [Client] that
-//     initialize told of, and [Server] who serves it.
+//   - [Peer] is the client, [Session] its legacy session, of the [ClientInfo] that
+//     initialize has described, and [Server] the server.
+//   - [Grant] is who a request comes from, [Values] is what handlers keep, and a
+//     [Key] is the place of one value.
 //   - [Askers] makes the [Asker] of a request, which carries each [Question] of
 //     its handler to the client.
-//   - [Detacher] makes a request a task, and [Detachment] is one that is.
-//   - [Stream] is an answer that a client can come back for, [Sink] and
-//     [Connection] are the connections that carry it.
+//   - [TaskStarter] makes a request a task, and [StartedTask] is one that is.
+//   - [AnswerStream] is an answer that a client can come back for, [EventWriter] and
+//     [StreamConn] are the connections that carry it.
 //
-// The package has no state. All of it may be used by several goroutines at once.
-package upcall
+// The package has no state and starts no goroutines. All of it may be used by
+// several goroutines at once. The lock of Values is held while the functions that
+// GetOrSet and Update are given run, and while values are encoded and decoded, all
+// of which is code of users.
+package core
 
 import (
 	"context"
@@ -23,7 +28,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/assigns"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -98,11 +102,11 @@ type Session interface {
 	Capabilities() *protocol.ClientCapabilities
 	LogLevel() protocol.Level
 	SetLogLevel(protocol.Level)
-	Assigns() *assigns.Assigns
+	Assigns() *Values
 }
 
-// Client is what initialize tells of the client of a session.
-type Client struct {
+// ClientInfo is what initialize says of the client of a session.
+type ClientInfo struct {
 	Revision     protocol.Revision
 	Info         *protocol.Implementation
 	Capabilities *protocol.ClientCapabilities // nil means none
@@ -151,9 +155,9 @@ type Server interface {
 	Owner() any
 }
 
-// Sink is a connection that takes events. After an error it is of no further
+// EventWriter is a connection that takes events. After an error it is of no further
 // use.
-type Sink interface {
+type EventWriter interface {
 	// Event sends a message, or for a nil one nothing but the id: that gives
 	// the client something to come back with. An event with an empty id has none.
 	Event(id string, message []byte) error
@@ -162,9 +166,9 @@ type Sink interface {
 	Pause(retry time.Duration) error
 }
 
-// Connection is where a stream of a session continues.
-type Connection interface {
-	Sink
+// StreamConn is where a stream of a session continues.
+type StreamConn interface {
+	EventWriter
 	// Open begins it. It is called before anything is sent but what was missed.
 	Open() error
 	// Waker returns the function that makes Wait return. It does not block.
@@ -174,10 +178,10 @@ type Connection interface {
 	Wait() bool
 }
 
-// Stream is an answer that a client can come back for when its connection is
+// AnswerStream is an answer that a client can come back for when its connection is
 // lost: it keeps what is sent and forwards it to the connection that it has, if
 // any.
-type Stream interface {
+type AnswerStream interface {
 	// Send sends a message ahead of the answer. That the client is disconnected is
 	// not an error: it may come back for the message.
 	Send(message []byte) error
@@ -188,37 +192,37 @@ type Stream interface {
 	Pause(retry time.Duration) bool
 }
 
-// Detacher turns a request into a task; the server brings it for tools that may
+// TaskStarter turns a request into a task; the server brings it for tools that may
 // run as one.
-type Detacher interface {
+type TaskStarter interface {
 	// Detach makes the request a task, which knows what the request has learned. It
 	// returns nil if the client takes no tasks, or the response is on its way.
-	Detach(known Known) (*Detachment, error)
+	Detach(known Recorded) (*StartedTask, error)
 	// Asks reports whether a request that asks its client becomes a task first,
 	// so that its handler waits for the answer and does not run again.
 	Asks() bool
 }
 
-// Detachment is a request as a task.
-type Detachment struct {
+// StartedTask is a request as a task.
+type StartedTask struct {
 	Asker  Asker                       // takes its questions
 	Note   func(p wire.Progress) error // takes its progress, whose token is not set
 	Run    func() (int, int64)         // which run of the task this is, and its token
 	Answer func()                      // answers the request; from then on nothing else can be sent for it
 }
 
-// detacherKey is the context key of the Detacher. It is in the context and not
+// taskStarterKey is the context key of the TaskStarter. It is in the context and not
 // in the Config because only the handler of the tool that may become a task has
 // one, and middleware around it has none.
-type detacherKey struct{}
+type taskStarterKey struct{}
 
-// WithDetacher returns a context whose Frames can be detached.
-func WithDetacher(ctx context.Context, d Detacher) context.Context {
-	return context.WithValue(ctx, detacherKey{}, d)
+// WithTaskStarter returns a context whose Frames can be detached.
+func WithTaskStarter(ctx context.Context, d TaskStarter) context.Context {
+	return context.WithValue(ctx, taskStarterKey{}, d)
 }
 
-// DetacherOf returns what WithDetacher put into ctx; nil if that is nothing.
-func DetacherOf(ctx context.Context) Detacher {
-	d, _ := ctx.Value(detacherKey{}).(Detacher)
+// TaskStarterOf returns what WithTaskStarter put into ctx; nil if that is nothing.
+func TaskStarterOf(ctx context.Context) TaskStarter {
+	d, _ := ctx.Value(taskStarterKey{}).(TaskStarter)
 	return d
 }

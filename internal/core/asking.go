@@ -1,4 +1,4 @@
-package upcall
+package core
 
 import (
 	"context"
@@ -14,7 +14,7 @@ type Question struct {
 	Key    string // tells it from the others of its request
 	Method string // by which the client is asked
 	// Params returns the params of the request to the client.
-	Params func(f Asked) (json.RawMessage, error)
+	Params func(f QuestionRequest) (json.RawMessage, error)
 	// Needs returns the error for a client without the capability, nil if it is
 	// there.
 	Needs func(c *protocol.ClientCapabilities) *protocol.Error
@@ -22,16 +22,16 @@ type Question struct {
 	Take func(raw json.RawMessage) error
 }
 
-// Asked is the request whose client a Question is for: its Frame.
-type Asked interface {
+// QuestionRequest is the request whose client a Question is for: its Frame.
+type QuestionRequest interface {
 	Revision() protocol.Revision
 	ClientCapabilities() *protocol.ClientCapabilities
 	ElicitationID(key string) string
 }
 
-// Asking is the request for which an Asker is made: as the client has sent it,
+// AskerRequest is the request for which an Asker is made: as the client has sent it,
 // whichever Frame of it asks.
-type Asking struct {
+type AskerRequest struct {
 	Context  context.Context // which has the principal
 	Method   string
 	Params   *protocol.Params // which must not be changed
@@ -45,12 +45,12 @@ type Asking struct {
 // Askers makes the Asker of a request; the server has one for legacy revisions
 // and one for modern ones.
 type Askers interface {
-	Asker(of Asking) Asker
+	Asker(of AskerRequest) Asker
 }
 
-// Known is what a request has learned: the answers to its questions, which have
+// Recorded is what a request has learned: the answers to its questions, which have
 // these digests, and what it kept, all by keys.
-type Known struct {
+type Recorded struct {
 	Asked   map[string]wire.Digest
 	Answers map[string]json.RawMessage
 	Kept    map[string]json.RawMessage
@@ -68,7 +68,7 @@ type Asker interface {
 	// task. It returns when they would.
 	Keep(ctx context.Context, key string, value json.RawMessage) error
 	// Known returns what a request has learned so far, for the task that it becomes.
-	Known() Known
+	Known() Recorded
 	// Required returns the result that tells the client what was asked.
 	Required() (protocol.Result, error)
 }
