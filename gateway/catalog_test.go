@@ -262,19 +262,21 @@ func TestResourceUpdates(t *testing.T) {
 				_, s := start(t, map[string]Upstream{"up": {Transport: local(up)}})
 				c := connect(t, s, rev, nil)
 				updated := make(chan string, 10)
-				sub, err := c.Listen(t.Context(), client.Filter{ResourceSubscriptions: []string{"note://up"}}, func(n client.Notification) { updated <- string(n.Params) })
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer func() { _ = sub.Close() }()
-				up.ResourceUpdated("note://up")
-				select {
-				case params := <-updated:
-					if !strings.Contains(params, "note://up") {
-						t.Errorf("got %s", params)
+				for _, uri := range []string{"note://up", "note://up/Ada"} { // of a template
+					sub, err := c.Listen(t.Context(), client.Filter{ResourceSubscriptions: []string{uri}}, func(n client.Notification) { updated <- string(n.Params) })
+					if err != nil {
+						t.Fatal(err)
 					}
-				case <-time.After(10 * time.Second):
-					t.Error("the client is not notified")
+					defer func() { _ = sub.Close() }()
+					up.ResourceUpdated(uri)
+					select {
+					case params := <-updated:
+						if !strings.Contains(params, uri+`"`) {
+							t.Errorf("got %s", params)
+						}
+					case <-time.After(10 * time.Second):
+						t.Errorf("the client is not notified of %s", uri)
+					}
 				}
 			})
 		}

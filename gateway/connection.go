@@ -49,7 +49,7 @@ type connection struct {
 	cancel   context.CancelFunc
 	ended    chan struct{}
 	again    chan struct{} // has a value when the lists may have changed
-	listed   chan struct{} // closed after the first attempt to list
+	changes  atomic.Int64  // how often they may have
 	catalog  atomic.Pointer[catalog]
 	late     atomic.Bool   // a client has seen a list without this connection
 	level    atomic.Uint32 // of the session's log; 0 and info are what legacy upstreams send by themselves
@@ -59,9 +59,11 @@ type connection struct {
 	dropped bool // closed as soon as busy is 0
 
 	mu      sync.Mutex
-	fault   error  // why there is no list
-	runs    []*run // in progress at a legacy upstream, the newest last
-	unclear bool   // a question may be of a run that was cancelled
+	seen    int64         // the changes before the last attempt to list; 0 before the first has ended
+	turn    chan struct{} // closed when the next attempt has ended
+	fault   error         // why there is no list
+	runs    []*run        // in progress at a legacy upstream, the newest last
+	unclear bool          // a question may be of a run that was cancelled
 	watched subscriptions.Recent
 }
 
@@ -70,7 +72,7 @@ var errOpening = errors.New("the connection is being opened")
 
 // newConnection returns a connection that opens in the background.
 func newConnection(u *upstream, key connKey, t client.Transport, caps protocol.ClientCapabilities) *connection {
-	c := &connection{upstream: u, key: key, caps: caps, began: time.Now(), ended: make(chan struct{}), again: make(chan struct{}, 1), listed: make(chan struct{})}
+	c := &connection{upstream: u, key: key, caps: caps, began: time.Now(), ended: make(chan struct{}), again: make(chan struct{}, 1), turn: make(chan struct{})}
 	c.change()
 	c.group = group.New(nil)
 	// A group of one server, and a name that is not empty, take any.
@@ -98,10 +100,7 @@ func (c *connection) options() *client.Options {
 	o.Capabilities, o.OnRequest = c.caps, c.asked
 	o.Tasks, o.LaxCapabilities, o.NoCache, o.Cache, o.Pin, o.CheckArguments = client.TasksOff, true, true, nil, nil, false
 	o.Logger = g.log
-	o.Listen = nil
-	if c.key.list || c.upstream.list == nil { // else the list connection receives changes for all
-		o.Listen = &client.Filter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true}
-	}
+	o.Listen = &client.Filter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true}
 	state, notified := o.OnState, o.OnNotification
 	o.OnState = func(s client.State, err error) {
 		if s == client.StateReady {
@@ -128,6 +127,7 @@ func (c *connection) client(ctx context.Context) (*client.Client, error) {
 
 // change notes that the lists may have changed.
 func (c *connection) change() {
+	c.changes.Add(1)
 	select {
 	case c.again <- struct{}{}:
 	default:
@@ -155,11 +155,17 @@ func (c *connection) keep(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
+		changes := c.changes.Load()
 		if err := c.list(ctx); err != nil {
 			failures++
 		} else {
 			failures = 0
 		}
+		c.mu.Lock()
+		c.seen = changes
+		close(c.turn)
+		c.turn = make(chan struct{})
+		c.mu.Unlock()
 	}
 }
 
@@ -192,9 +198,6 @@ func (c *connection) list(ctx context.Context) error {
 	} else if c.upstream.gateway.ctx.Err() == nil {
 		safely.Log(c.upstream.gateway.log.Warn().Str("server", c.upstream.name).Err(visible.Error(err)), "an upstream was not listed")
 	}
-	if !c.hasListed() {
-		close(c.listed) // by this goroutine only
-	}
 	return err
 }
 
@@ -205,56 +208,71 @@ func (c *connection) listFault() error {
 	return c.fault
 }
 
-// hasListed reports whether the first attempt to list is over, and the server has what came
-// of it.
-func (c *connection) hasListed() bool {
-	select {
-	case <-c.listed:
-		return true
-	default:
+// await waits until an attempt to list has ended that began after so many changes, and the
+// server has what came of it. It reports whether that is so.
+func (c *connection) await(ctx context.Context, changes int64, late <-chan time.Time) bool {
+	for {
+		c.mu.Lock()
+		done, turn := c.seen >= changes, c.turn
+		c.mu.Unlock()
+		if done {
+			return true
+		}
+		select {
+		case <-turn:
+			continue
+		case <-c.ended:
+		case <-late:
+		case <-ctx.Done():
+		}
 		return false
 	}
 }
 
 // wait waits for the first list, and returns the error if there is none.
 func (c *connection) wait(ctx context.Context) error {
-	select {
-	case <-c.listed:
-	case <-c.ended:
-		return client.ErrClosed
-	case <-ctx.Done():
+	switch {
+	case !c.await(ctx, 1, nil) && ctx.Err() != nil:
 		return context.Cause(ctx)
+	case c.catalog.Load() == nil:
+		return cmp.Or(c.listFault(), error(client.ErrClosed))
 	}
-	if c.catalog.Load() != nil {
-		return nil
-	}
-	return c.listFault()
+	return nil
 }
 
 // waitOpening waits for the first list until listWait after the connection began to open.
 func (c *connection) waitOpening(ctx context.Context) {
-	rest := listWait - time.Since(c.began)
-	if rest <= 0 || c.hasListed() {
-		return
-	}
-	late := time.NewTimer(rest)
+	late := time.NewTimer(listWait - time.Since(c.began))
 	defer late.Stop()
-	select {
-	case <-c.listed:
-	case <-c.ended:
-	case <-late.C:
-	case <-ctx.Done():
-	}
+	c.await(ctx, 1, late.C)
+}
+
+// changeWait is how long a list, and a call of what is not known, wait for changes that the
+// upstream has notified of.
+const changeWait = time.Second
+
+// settle waits for a list with the changes that the upstream has notified of.
+func (c *connection) settle(ctx context.Context) {
+	late := time.NewTimer(changeWait)
+	defer late.Stop()
+	c.await(ctx, c.changes.Load(), late.C)
 }
 
 // setLevel sets the log level of the upstream.
 func (c *connection) setLevel(level protocol.Level) {
+	c.tell("the log level", func(ctx context.Context, cl *client.Client) error { return cl.SetLevel(ctx, level) })
+}
+
+// tell lets the upstream have what its session says, which takes listWait at most.
+func (c *connection) tell(what string, do func(ctx context.Context, cl *client.Client) error) {
 	ctx, stop := context.WithTimeout(c.upstream.ctx, listWait)
 	defer stop()
-	if cl, err := c.client(ctx); err == nil {
-		if err := cl.SetLevel(ctx, level); err != nil && !errors.Is(err, client.ErrUnsupported) {
-			safely.Log(c.upstream.gateway.log.Debug().Str("server", c.upstream.name).Err(visible.Error(err)), "setting the log level failed")
-		}
+	cl, err := c.client(ctx)
+	if err != nil {
+		return // the connection says why
+	}
+	if err := do(ctx, cl); err != nil && !errors.Is(err, client.ErrUnsupported) {
+		safely.Log(c.upstream.gateway.log.Debug().Str("server", c.upstream.name).Str("what", what).Err(visible.Error(err)), "an upstream did not take something of a session")
 	}
 }
 

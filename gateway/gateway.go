@@ -199,6 +199,7 @@ func (g *Gateway) replace(old, next *upstream) {
 	g.publisher.publish(nil)
 	if next.list != nil && old.list != nil {
 		next.list.watched.Follow(&old.list.watched)
+		g.pool.each(old, func(c *connection) { next.list.watched.Follow(&c.watched) })
 		next.list.change()
 	}
 	old.retire()

@@ -114,12 +114,13 @@ func (p *pool) evict() bool {
 	return true
 }
 
-// sweep closes connections that were not used since a time.
+// sweep closes connections that were not used since a time. One whose session watches
+// resources stays as long as that.
 func (p *pool) sweep(since time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for at, c := range p.all {
-		if c.busy == 0 && c.used.Before(since) {
+		if c.busy == 0 && c.used.Before(since) && (at.key.session == "" || len(c.watched.Wanted()) == 0) {
 			delete(p.all, at)
 			c.cancel()
 		}

@@ -143,19 +143,21 @@ func (p *publisher) has(at place) bool {
 	return p.here[at].Entry != nil
 }
 
-// of returns the upstream that a URI is read from; nil if none is known.
-func (p *publisher) of(uri string) *upstream {
+// of returns the upstream that a URI is read from, and the place of the resource or
+// template; nil if none is known.
+func (p *publisher) of(uri string) (u *upstream, at place) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if e := p.here[place{registry.KindResource, uri}]; e.Entry != nil {
-		return e.upstream
+	at = place{registry.KindResource, uri}
+	if e := p.here[at]; e.Entry != nil {
+		return e.upstream, at
 	}
 	for at, e := range p.here {
 		if at.kind == registry.KindTemplate && e.Match(uri) != nil {
-			return e.upstream
+			return e.upstream, at
 		}
 	}
-	return nil
+	return nil, at
 }
 
 // tools returns the names of the tools of an upstream, and what is left out.

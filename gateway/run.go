@@ -348,18 +348,17 @@ func (c *connection) asked(ctx context.Context, method string, params json.RawMe
 	if fault := c.canAnswer(method, params); fault != nil {
 		return nil, fault
 	}
+	one := []protocol.InputRequest{{Key: "q", Method: method, Params: params}}
 	for {
 		r, err := c.asking()
-		if err != nil {
+		switch {
+		case err != nil && c.key.session != "": // it asks outside of a call, as for roots at the beginning
+			return c.askSession(ctx, one)
+		case err != nil:
 			return nil, protocol.Errorf(codeRefused, "%w", err)
-		}
-		if r.questions == nil { // its client is asked in the same way
+		case r.questions == nil: // its client is asked in the same way
 			defer r.asking.Done()
-			answers, err := r.ask(r.frame.Load(), 0, []protocol.InputRequest{{Key: "q", Method: method, Params: params}}, travel{})
-			if err != nil {
-				return nil, err
-			}
-			return answers[0], nil
+			return first(r.ask(r.frame.Load(), 0, one, travel{}))
 		}
 		q := &question{method, bytes.Clone(params), make(chan reply, 1)}
 		select {
@@ -379,6 +378,26 @@ func (c *connection) asked(ctx context.Context, method string, params json.RawMe
 			return nil, context.Cause(ctx)
 		}
 	}
+}
+
+// askSession asks the client outside of its requests.
+func (c *connection) askSession(ctx context.Context, one []protocol.InputRequest) (answer any, err error) {
+	ctx, stop := context.WithTimeout(ctx, c.upstream.gateway.parking.question)
+	defer stop()
+	err = c.upstream.gateway.server.WithSession(ctx, c.key.session, func(f *mcp.Frame) error {
+		r := &run{connection: c, key: "gateway"}
+		answer, err = first(r.ask(f, 0, one, travel{}))
+		return err
+	})
+	return answer, err
+}
+
+// first returns the first of several answers.
+func first(answers []json.RawMessage, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return answers[0], nil
 }
 
 // The bounds of parked runs.

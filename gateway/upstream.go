@@ -560,9 +560,9 @@ func capabilitiesOf(f *mcp.Frame) string {
 	if c.Elicitation == nil && c.Sampling == nil && c.Roots == nil {
 		return ""
 	}
-	can := protocol.ClientCapabilities{Elicitation: c.Elicitation, Sampling: c.Sampling}
-	if c.Roots != nil {
-		can.Roots = &protocol.ListCapability{} // changes of them are not passed on
+	can := protocol.ClientCapabilities{Elicitation: c.Elicitation, Sampling: c.Sampling, Roots: c.Roots}
+	if c.Roots != nil && f.SessionID() == "" {
+		can.Roots = &protocol.ListCapability{} // a client without a session does not tell of changes
 	}
 	text, _ := json.Marshal(can) // it always encodes
 	return string(text)

@@ -51,7 +51,7 @@ func (g *Gateway) middleware(next mcp.Handler) mcp.Handler {
 		switch f.Request().Method {
 		case protocol.MethodToolsList, protocol.MethodPromptsList, protocol.MethodResourcesList, protocol.MethodResourceTemplates,
 			protocol.MethodToolsCall, protocol.MethodPromptsGet, protocol.MethodResourcesRead, protocol.MethodComplete,
-			protocol.MethodSubscribe, protocol.MethodUnsubscribe, protocol.MethodListen, protocol.MethodSetLevel:
+			protocol.MethodSubscribe, protocol.MethodUnsubscribe, protocol.MethodListen, protocol.MethodSetLevel, protocol.MethodRootsChanged:
 		default:
 			return next(f)
 		}
@@ -78,12 +78,18 @@ func (g *Gateway) visited(f *mcp.Frame, v *visit, next mcp.Handler) (protocol.Re
 		if u == nil {
 			break
 		}
-		// Its name may be known to the caller by another replica only.
-		if _, err := u.ready(f); err != nil && !g.publisher.has(place{kind, request.Params.Name}) {
+		// Its name may be known to the caller by another replica only, or be as new as a
+		// notification.
+		at := place{kind, request.Params.Name}
+		c, err := u.ready(f)
+		if err != nil && !g.publisher.has(at) {
 			return u.failed(f, err)
 		}
+		if err == nil && c.catalog.Load().items[at] == nil {
+			c.settle(f)
+		}
 	case protocol.MethodResourcesRead:
-		u := g.publisher.of(request.Params.Name)
+		u, _ := g.publisher.of(request.Params.Name)
 		if u == nil {
 			g.open(f, v)
 			break
@@ -95,10 +101,10 @@ func (g *Gateway) visited(f *mcp.Frame, v *visit, next mcp.Handler) (protocol.Re
 		g.open(f, v)
 	case protocol.MethodSubscribe, protocol.MethodListen:
 		return g.subscribe(f, next)
-	case protocol.MethodSetLevel:
+	case protocol.MethodUnsubscribe, protocol.MethodSetLevel, protocol.MethodRootsChanged:
 		result, err := next(f)
-		if err == nil {
-			g.setLevel(f)
+		if err == nil || request.Method == protocol.MethodRootsChanged { // which a server need not handle
+			g.pass(f)
 		}
 		return result, err
 	}
@@ -138,6 +144,8 @@ func (g *Gateway) open(f *mcp.Frame, v *visit) {
 			c.waitOpening(f)
 			if c.catalog.Load() == nil {
 				c.late.Store(true)
+			} else {
+				c.settle(f)
 			}
 		}
 	}
@@ -210,23 +218,41 @@ func (v *visit) end() {
 	}
 }
 
-// setLevel sets the log level at the upstreams of a session, before its next call can get
-// there. An upstream has listWait for it.
-func (g *Gateway) setLevel(f *mcp.Frame) {
+// pass makes a request of a session at all its connections, and waits for that: the next
+// call of the session comes to the upstreams after it.
+func (g *Gateway) pass(f *mcp.Frame) {
 	x := internal.Session(f)
 	if x == nil {
 		return
 	}
-	level := x.LogLevel()
-	var setting sync.WaitGroup
+	level, request := x.LogLevel(), f.Request()
+	var params struct {
+		URI string `json:"uri"`
+	}
+	if request.Method == protocol.MethodUnsubscribe && jsonx.Unmarshal(request.Params.Raw, &params) != nil {
+		return
+	}
+	var passing sync.WaitGroup
 	g.pool.session(f.SessionID(), func(c *connection) {
-		c.level.Store(uint32(level)) // for one that has not listed
-		setting.Add(1)
-		if !g.spawn(func() { defer setting.Done(); c.setLevel(level) }) {
-			setting.Done()
+		passing.Add(1)
+		if !g.spawn(func() {
+			defer passing.Done()
+			switch request.Method {
+			case protocol.MethodUnsubscribe:
+				c.tell("ending a subscription", func(context.Context, *client.Client) error { return c.watched.Remove(params.URI) })
+			case protocol.MethodSetLevel:
+				c.level.Store(uint32(level)) // for one that has not listed
+				c.setLevel(level)
+			case protocol.MethodRootsChanged:
+				c.tell("a change of roots", func(ctx context.Context, cl *client.Client) error {
+					return cl.Notify(ctx, protocol.MethodRootsChanged, nil)
+				})
+			}
+		}) {
+			passing.Done()
 		}
 	})
-	setting.Wait()
+	passing.Wait()
 }
 
 // maxWatched is the number of resources of an upstream whose changes reach clients. Clients
@@ -251,15 +277,15 @@ func (g *Gateway) subscribe(f *mcp.Frame, next mcp.Handler) (protocol.Result, er
 		}
 	}
 	for _, uri := range wanted {
-		u := g.publisher.of(uri)
+		u, at := g.publisher.of(uri)
 		if u == nil || len(uri) > wire.MaxURI {
 			continue
 		}
-		it, c, err := u.find(f, place{registry.KindResource, uri}, true)
+		it, c, err := u.find(f, at, true)
 		if err == nil && it == nil {
 			continue // it is not there for this client
 		}
-		if u.list != nil {
+		if c == nil {
 			c = u.list
 		}
 		if c != nil {

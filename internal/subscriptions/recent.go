@@ -51,6 +51,15 @@ func (r *Recent) Add(ctx context.Context, c *client.Client, uri string, max int)
 	return errors.Join(ended, err)
 }
 
+// Remove ends the subscription to a resource.
+func (r *Recent) Remove(uri string) error {
+	r.mu.Lock()
+	r.wanted = slices.DeleteFunc(r.wanted, func(other string) bool { return other == uri })
+	r.mu.Unlock()
+	_, err := r.set.Remove(uri)
+	return err
+}
+
 // Restore subscribes to all resources at c, if that has taken the place of another client.
 // What the server does not take is tried again when it is wanted again.
 func (r *Recent) Restore(ctx context.Context, c *client.Client) {
