@@ -39,6 +39,7 @@ func TestProbeAnswers(t *testing.T) {
 		{"an error of no request", `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"bad"}}`, "initialize"},
 		{"an empty result", `{"jsonrpc":"2.0","id":1,"result":{}}`, "initialize"},
 		{"legacy revisions alone", `{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"no","data":{"supported":["2025-06-18","2025-03-26"]}}}`, "initialize"},
+		{"headers that its transport does not have", `{"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"Mcp-Method: missing required header"}}`, "initialize"},
 		{"modern and legacy, the newer unknown", `{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","supportedVersions":["2030-01-01","2025-06-18"],"capabilities":{},"ttlMs":0,"cacheScope":"private"}}`, "initialize"},
 	}
 	for _, tt := range tests {

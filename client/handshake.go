@@ -493,6 +493,9 @@ func (h handshake) discover(ctx context.Context, conn *connection, timeout time.
 				return old, nil // a server of all revisions that is set to a legacy one
 			}
 		}
+		if next == 0 && len(names) == 0 && fault.Code == protocol.CodeHeaderMismatch && legacy != 0 {
+			return legacy, nil // what is between does not pass headers, or the transport has none
+		}
 		if next == 0 {
 			return 0, h.noRevision(err, names)
 		}
