@@ -83,13 +83,15 @@ func TestRevisions(t *testing.T) {
 }
 
 func (s session) everythingHello(t *testing.T) {
-	if got := s.Server().Info; got.Name != "mcp-servers/everything" || got.Title != "Everything Reference Server" {
+	if s.behind(t, "info and instructions are its own") {
+		equal(t, "name", s.Server().Info.Name, "gateway")
+	} else if got := s.Server().Info; got.Name != "mcp-servers/everything" || got.Title != "Everything Reference Server" {
 		t.Errorf("got server %+v", got)
 	}
 	if got := s.Revision().String(); got != "2025-11-25" {
 		t.Errorf("got revision %s, want 2025-11-25", got)
 	}
-	if s.Server().Instructions == "" {
+	if s.Server().Instructions == "" && !s.gated {
 		t.Error("no instructions")
 	}
 	caps := s.Server().Capabilities
@@ -163,7 +165,13 @@ func contentOf(c protocol.ResourceContents) []byte {
 
 func (s session) everythingErrors(t *testing.T) {
 	s.fails(t, "get-sum", map[string]string{"a": "two"}, "expected number")
-	s.fails(t, "no-such-tool", nil, "no-such-tool")
+	if s.behind(t, "an unknown tool is a protocol error") {
+		if _, err := s.Call(within(t), "no-such-tool", nil); code(err) != protocol.CodeInvalidParams {
+			t.Errorf("a tool that is not there: got %v", err)
+		}
+	} else {
+		s.fails(t, "no-such-tool", nil, "no-such-tool")
+	}
 	s.fails(t, "get-resource-reference", map[string]any{"resourceType": "Text", "resourceId": -1}, "Invalid resourceId")
 	_, err := s.Read(within(t), "demo://nothing")
 	if !errors.Is(err, client.ErrNotFound) && code(err) != protocol.CodeInvalidParams {

@@ -2,23 +2,21 @@ package servers
 
 import (
 	"context"
-	"os"
 	"testing"
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/gateway"
+	"github.com/talaria-go/mcp/protocol"
 )
 
-// throughGateway returns the transport to a server behind a gateway, if E2E_GATEWAY is
-// set: all tests of this package are tests of the gateway then.
-func throughGateway(t *testing.T, behind client.Transport) client.Transport {
+// throughGateway returns the transport to a server behind a gateway, which speaks these
+// revisions with it, or any if there are none. With E2E_GATEWAY all tests of this package
+// are tests of the gateway; what differs then, they say by session.behind.
+func throughGateway(t *testing.T, behind client.Transport, revisions []protocol.Revision) client.Transport {
 	t.Helper()
-	if os.Getenv("E2E_GATEWAY") == "" {
-		return behind
-	}
 	s := mcp.NewServer(mcp.Info{Name: "gateway", Version: "1"}, nil)
-	g := gateway.New(s, &gateway.Options{Client: client.Options{Timeout: timeLimit}})
+	g := gateway.New(s, &gateway.Options{Client: client.Options{Timeout: timeLimit, Revisions: revisions}})
 	t.Cleanup(func() {
 		ctx, stop := context.WithTimeout(context.Background(), timeLimit)
 		defer stop()

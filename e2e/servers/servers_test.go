@@ -23,10 +23,20 @@ func connect(t *testing.T, transport client.Transport, u *user, revisions ...pro
 	t.Helper()
 	opts := u.options()
 	opts.Revisions = revisions
-	if os.Getenv("E2E_GATEWAY") != "" && revisions == nil {
+	return connectWith(t, transport, u, opts)
+}
+
+// connectWith is connect with options for the client.
+func connectWith(t *testing.T, transport client.Transport, u *user, opts *client.Options) session {
+	t.Helper()
+	gated := os.Getenv("E2E_GATEWAY") != ""
+	if gated {
+		transport = throughGateway(t, transport, opts.Revisions)
+	}
+	if gated && opts.Revisions == nil {
 		opts.Revisions = []protocol.Revision{protocol.V20251125} // the tests expect what most servers speak
 	}
-	c, err := client.Connect(within(t), throughGateway(t, transport), opts)
+	c, err := client.Connect(within(t), transport, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +54,7 @@ func connect(t *testing.T, transport client.Transport, u *user, revisions ...pro
 			t.Errorf("the client counts %+v", s)
 		}
 	})
-	return session{c, u}
+	return session{c, u, gated}
 }
 
 // program is a server that can be started.

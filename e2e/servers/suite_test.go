@@ -63,8 +63,10 @@ func (s session) suiteContent(t *testing.T) {
 	if image.MIMEType != "image/png" || !bytes.HasPrefix(image.Data, []byte("\x89PNG")) {
 		t.Errorf("got image of type %s, %d bytes", image.MIMEType, len(image.Data))
 	}
-	audio := item[protocol.AudioContent](t, s.call(t, "test_audio_content", nil).Content, 0)
-	if audio.MIMEType != "audio/wav" || !bytes.HasPrefix(audio.Data, []byte("RIFF")) {
+	sound := s.call(t, "test_audio_content", nil).Content
+	if s.Revision() == protocol.V20241105 && s.behind(t, "audio becomes text for a revision without it") {
+		item[protocol.TextContent](t, sound, 0)
+	} else if audio := item[protocol.AudioContent](t, sound, 0); audio.MIMEType != "audio/wav" || !bytes.HasPrefix(audio.Data, []byte("RIFF")) {
 		t.Errorf("got sound of type %s, %d bytes", audio.MIMEType, len(audio.Data))
 	}
 	inside := item[protocol.EmbeddedResource](t, s.call(t, "test_embedded_resource", nil).Content, 0).Resource
@@ -90,7 +92,7 @@ func (s session) suiteErrors(t *testing.T, q quirks) {
 		t.Errorf("a prompt that is not there: got %v", err)
 	}
 	err = s.Request(within(t), "e2e/nothing", nil, nil)
-	if q.textFaults {
+	if q.textFaults && !s.gated {
 		if client.StatusCode(err) != http.StatusBadRequest {
 			t.Errorf("an unknown method: got %v, want status 400", err)
 		}
@@ -143,6 +145,9 @@ func (s session) suiteLog(t *testing.T, q quirks) {
 		t.Fatal(err)
 	}
 	s.says(t, "test_tool_with_logging", nil, "")
+	if s.Revision().Modern() && s.behind(t, "log messages of a connection without session are in its log") {
+		return
+	}
 	texts := []string{"Tool execution started", "Tool processing data", "Tool execution completed"}
 	if q.losesLast {
 		texts = texts[:2]

@@ -169,7 +169,16 @@ func await[T any](t *testing.T, queue <-chan T, what string, wanted func(T) bool
 // session is a connected client and the tests' way to use it.
 type session struct {
 	*client.Client
-	user *user
+	user  *user
+	gated bool // the server is behind a gateway
+}
+
+// behind reports whether the server is behind a gateway, which is why something differs.
+func (s session) behind(t *testing.T, why string) bool {
+	if s.gated {
+		t.Log("behind a gateway: " + why)
+	}
+	return s.gated
 }
 
 // within returns a context for one operation.
