@@ -147,6 +147,7 @@ var importGraph = map[string][]string{
 	"internal/test/programs/forecast":  {"client"},
 	"e2e/conformance/bridge":           {"internal/test/testcmd"},
 	"e2e/conformance/client":           {"auth/oauth", "client", "client/skills", "protocol"},
+	"e2e/conformance/gateway":          {"", "client", "gateway", "internal/test/testcmd", "protocol"},
 	"e2e/conformance/tally":            {},
 	"internal/test/sizelimits":         {},
 	"e2e/server":                       {"internal/test/testcmd", "internal/test/interop", ""},
