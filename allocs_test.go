@@ -18,7 +18,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
@@ -214,7 +213,7 @@ func BenchmarkStage(b *testing.B) {
 	}
 	v := validator.New(validator.WithRequiredStructEnabled())
 	dst := make([]byte, 0, 64<<10)
-	lister := s.catalog.View(frame.Internal(call.Private{}).New(context.Background(), core.Config{Revision: protocol.Latest}), nil)
+	lister := s.catalog.View(frame.Internal(facts.Private{}).New(context.Background(), core.Config{Revision: protocol.Latest}), nil)
 	stages := []struct {
 		name string
 		run  func() error

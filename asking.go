@@ -3,9 +3,8 @@ package mcp
 import (
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/ask"
-	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/core"
-	"github.com/talaria-go/mcp/internal/mrtr"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/schema"
@@ -13,13 +12,13 @@ import (
 
 // newRounds makes what asks modern clients. It panics on keys that cannot
 // seal, as NewServer does on other faults.
-func newRounds(opts Options) *mrtr.Askers {
+func newRounds(opts Options) *ask.Askers {
 	if len(opts.StateKeys) == 0 && opts.Store != nil {
 		panic("mcp: NewServer: Options.Store is for servers that share their work, and they need the same Options.StateKeys: " +
 			"without them no other server, nor this one after a restart, continues a request that asked its client something. " +
 			"Give all of them the same secret of 16 random bytes or more")
 	}
-	return mrtr.New(opts.sealer(seal.Rounds), opts.rounds())
+	return ask.NewAskers(opts.sealer(seal.Rounds), opts.rounds())
 }
 
 // ErrInputRequired is the error of a question that the client has not answered
@@ -53,7 +52,7 @@ func schemaFor(f core.QuestionRequest) *schema.Options {
 	if m := mountedIn(request); m != nil {
 		return m.mount.child.opts.Schema
 	}
-	if server := frame.Internal(call.Private{}).Server(request); server != nil {
+	if server := frame.Internal(facts.Private{}).Server(request); server != nil {
 		return server.Owner().(*host).opts.Schema
 	}
 	return nil

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
@@ -197,7 +197,7 @@ func completed(view registry.View, params *protocol.CompleteParams) (*registry.E
 	if t, ok := view.Get(KindTemplate, params.Ref.URI); ok {
 		return t, true
 	}
-	if fits := view.Internal(call.Private{}).Fits(params.Ref.URI); len(fits) > 0 {
+	if fits := view.Internal(facts.Private{}).Fits(params.Ref.URI); len(fits) > 0 {
 		return fits[0].Entry, true
 	}
 	return nil, false

@@ -12,10 +12,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/dispatch"
-	"github.com/talaria-go/mcp/internal/hostrules"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/tooling/hostrules"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
@@ -65,7 +65,7 @@ func (c *compiler) register(set string) error {
 	s.adding.Lock()
 	defer s.adding.Unlock()
 	if err := s.customs.check(c.methods); err != nil {
-		return errors.Join(s.catalog.Internal(call.Private{}).Check(c.entries...), err)
+		return errors.Join(s.catalog.Internal(facts.Private{}).Check(c.entries...), err)
 	}
 	if err := s.catalog.Add(c.entries...); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (c *compiler) compile(components []Component) error {
 
 // offers reports whether the server has a view, or gets it now.
 func (c *compiler) offers(view string) bool {
-	e, ok := c.server.catalog.Internal(call.Private{}).Get(KindResource, view)
+	e, ok := c.server.catalog.Internal(facts.Private{}).Get(KindResource, view)
 	return ok && e.IsView() || slices.ContainsFunc(c.entries, func(e *registry.Entry) bool { return e.IsView() && e.Key() == view })
 }
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/option"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/wire"
@@ -168,7 +168,7 @@ func skillMethods(s *Server) []dispatch.Method {
 // listSkills serves skills/list: a page of the skills that are there for the client,
 // made and kept as the pages of all other lists are.
 func listSkills(f *frame.Frame, view registry.View) (protocol.Result, error) {
-	page, err := view.Internal(call.Private{}).Skills(f.Request().Params.Cursor)
+	page, err := view.Internal(facts.Private{}).Skills(f.Request().Params.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +180,7 @@ func listSkills(f *frame.Frame, view registry.View) (protocol.Result, error) {
 func getSkill(cache protocol.Cache) func(f *frame.Frame, view registry.View) (protocol.Result, error) {
 	return func(f *frame.Frame, view registry.View) (protocol.Result, error) {
 		uri := f.Request().Params.Name
-		e, ok := view.Internal(call.Private{}).Skill(uri)
+		e, ok := view.Internal(facts.Private{}).Skill(uri)
 		if !ok {
 			return nil, noURI("there is no skill whose SKILL.md is at %q", uri)
 		}
@@ -191,7 +191,7 @@ func getSkill(cache protocol.Cache) func(f *frame.Frame, view registry.View) (pr
 			return protocol.JSONResult{Value: skillResult{e.Definition}}, nil
 		}
 		own := cache
-		if len(e.Scopes) > 0 || view.Internal(call.Private{}).Private(e) {
+		if len(e.Scopes) > 0 || view.Internal(facts.Private{}).Private(e) {
 			own.Public = false
 		}
 		ttl, scope := wire.CacheMembers(own)
@@ -215,7 +215,7 @@ type cachedSkillResult struct {
 // than a skill has files, so that all are on one page.
 func readDirectory(f *frame.Frame, view registry.View) (protocol.Result, error) {
 	params := &f.Request().Params
-	e, ok := view.Internal(call.Private{}).Directory(params.Name)
+	e, ok := view.Internal(facts.Private{}).Directory(params.Name)
 	if !ok {
 		return nil, noURI("there is no directory at %q", params.Name)
 	}

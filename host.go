@@ -9,15 +9,14 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/conn"
 	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/facts"
-	"github.com/talaria-go/mcp/internal/guard"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/streamable"
 	"github.com/talaria-go/mcp/internal/topics"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
@@ -83,7 +82,7 @@ func (h *host) catalogue() map[string]string {
 	for _, list := range kindsOfLists {
 		digests[list.method] = ""
 		err := safely.Try(func() (err error) {
-			digests[list.method], err = h.server().catalog.Internal(call.Private{}).Digest(list.kinds...)
+			digests[list.method], err = h.server().catalog.Internal(facts.Private{}).Digest(list.kinds...)
 			return err
 		})
 		if err != nil {
@@ -278,7 +277,7 @@ func (h *host) newConnections() *conn.Manager {
 	o := &h.opts
 	return conn.NewManager(conn.Config{
 		Host: h, Running: &h.running, Sessions: h.sessions, Askers: h.rounds, Revisions: o.Revisions, Logger: h.logger,
-		Guard: guard.New(o.AllowedHosts, o.AllowedOrigins), Post: h.post,
+		Guard: streamable.NewGuard(o.AllowedHosts, o.AllowedOrigins), Post: h.post,
 		Max: o.Limits.Connections, MaxPerPrincipal: o.Limits.ConnectionsPerPrincipal,
 		Concurrent: o.Limits.Concurrent, Subscriptions: o.Limits.SubscriptionsPerConnection, Batch: o.Limits.Batch,
 		Questions: o.Limits.Questions, QuestionTimeout: o.Timeouts.Question, Grace: o.Timeouts.Grace, StreamAge: o.Timeouts.StreamAge, Polling: o.HTTP.Polling,
@@ -315,7 +314,7 @@ func (h *host) Names(method, name string) bool {
 	if method == protocol.MethodPromptsGet {
 		kind = KindPrompt
 	}
-	if _, ok := h.catalog.Internal(call.Private{}).Get(kind, name); !ok {
+	if _, ok := h.catalog.Internal(facts.Private{}).Get(kind, name); !ok {
 		return false
 	}
 	as := label{kind, name}
@@ -368,10 +367,10 @@ func (h *host) Opened(x *session.Session) {
 
 // HeaderParams implements conn.Host.
 func (h *host) HeaderParams(name string) (params []facts.Header, forAll bool) {
-	if tool, ok := h.catalog.Internal(call.Private{}).Get(KindTool, name); ok {
+	if tool, ok := h.catalog.Internal(facts.Private{}).Get(KindTool, name); ok {
 		params = tool.Headers
 	}
-	return params, h.catalog.View(nil, nil).Internal(call.Private{}).Open(KindTool)
+	return params, h.catalog.View(nil, nil).Internal(facts.Private{}).Open(KindTool)
 }
 
 // Offers implements conn.Host.
@@ -405,7 +404,7 @@ func (h *host) sessionEnded(x *session.Session, reason error) {
 		return
 	}
 	ctx := core.WithPrincipal(context.Background(), x.Principal())
-	f := frame.Internal(call.Private{}).New(ctx, core.Config{Request: &core.Request{Method: methodSessionEnd}, Revision: x.Revision(), Session: x})
+	f := frame.Internal(facts.Private{}).New(ctx, core.Config{Request: &core.Request{Method: methodSessionEnd}, Revision: x.Revision(), Session: x})
 	_, err := h.Dispatcher().Guard(f, func(f *frame.Frame) (protocol.Result, error) {
 		h.opts.OnSessionEnd(f, reason)
 		return nil, nil

@@ -13,7 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
@@ -57,7 +57,7 @@ func logRequests(logger *zerolog.Logger) Middleware {
 			var result protocol.Result
 			var err error
 			// Also after a panic, and with the error of making the answer.
-			frame.Internal(call.Private{}).AtEnd(f, func(failed error) {
+			frame.Internal(facts.Private{}).AtEnd(f, func(failed error) {
 				logRequest(logger.Debug(), f, time.Since(begin), result, cmp.Or(err, failed))
 			})
 			result, err = next(f)

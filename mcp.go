@@ -53,8 +53,8 @@ import (
 	"context"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/core"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -73,7 +73,7 @@ type Frame = frame.Frame
 // take a context.Context and for what they call. ok is false where there is
 // none.
 func FromContext(ctx context.Context) (f *Frame, ok bool) {
-	return frame.Internal(call.Private{}).From(ctx)
+	return frame.Internal(facts.Private{}).From(ctx)
 }
 
 // Observer is notified of every message that a server serves; see
@@ -95,13 +95,13 @@ type Key[T any] = frame.Key[T]
 
 // NewKey returns a new Key, whose values stay in this process. The name is for
 // people.
-func NewKey[T any](name string) Key[T] { return frame.NewKey[T](call.Private{}, name, false) }
+func NewKey[T any](name string) Key[T] { return frame.NewKey[T](facts.Private{}, name, false) }
 
 // NewStoredKey returns a Key whose value all replicas of the server share, where
 // it has Options.Store. T must survive encoding/json.
 // Keys of the same name and type are the same place: give each a name of its
 // own, as "example.com/cart".
-func NewStoredKey[T any](name string) Key[T] { return frame.NewKey[T](call.Private{}, name, true) }
+func NewStoredKey[T any](name string) Key[T] { return frame.NewKey[T](facts.Private{}, name, true) }
 
 // Identity is who a request comes from and what it may do; see frame.Identity.
 type Identity = frame.Identity

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/facts"
@@ -75,7 +74,7 @@ func catalogOf(x core.Session) *registry.Catalog {
 
 // view returns what there is for the client of f.
 func (s *Server) view(f *frame.Frame) registry.View {
-	return s.catalog.View(f, catalogOf(frame.Internal(call.Private{}).Session(f)))
+	return s.catalog.View(f, catalogOf(frame.Internal(facts.Private{}).Session(f)))
 }
 
 // Tools yields the tools that the client of f sees, sorted by name, as tools/list does,
@@ -119,16 +118,16 @@ func offered[T any](s *Server, f *Frame, kind Kind) iter.Seq[T] {
 // sees all.
 func (s *Server) offers(f *Frame, kind Kind) []*registry.Entry {
 	if f == nil {
-		return s.catalog.View(nil, nil).Internal(call.Private{}).Offered(kind)
+		return s.catalog.View(nil, nil).Internal(facts.Private{}).Offered(kind)
 	}
 	host, prefix, ok := within(f, s)
 	switch {
 	case !ok:
 		return nil
 	case host == s:
-		return s.view(f).Internal(call.Private{}).Offered(kind)
+		return s.view(f).Internal(facts.Private{}).Offered(kind)
 	}
-	return host.view(f).Internal(call.Private{}).Through(s.catalog, kind, prefix)
+	return host.view(f).Internal(facts.Private{}).Through(s.catalog, kind, prefix)
 }
 
 // Call calls a tool in place of the client of f, as tools/call of that client would:
@@ -149,7 +148,7 @@ func (s *Server) offers(f *Frame, kind Kind) []*registry.Entry {
 // becomes no task of its own. Calls may be made at once, and are 8 deep at most. After
 // the end of f Call returns the cause.
 func (s *Server) Call(f *Frame, tool string, args any) (protocol.Result, error) {
-	if err := frame.Internal(call.Private{}).Check(f, "Call"); err != nil {
+	if err := frame.Internal(facts.Private{}).Check(f, "Call"); err != nil {
 		return nil, err
 	}
 	if f.Err() != nil {
@@ -161,7 +160,7 @@ func (s *Server) Call(f *Frame, tool string, args any) (protocol.Result, error) 
 	}
 	name, ctx := tool, context.Context(f)
 	if host != s {
-		if name, ok = host.view(f).Internal(call.Private{}).NameOf(s.catalog, KindTool, tool, prefix); !ok {
+		if name, ok = host.view(f).Internal(facts.Private{}).NameOf(s.catalog, KindTool, tool, prefix); !ok {
 			return nil, protocol.Errorf(protocol.CodeInvalidParams, "Unknown tool: %s", tool)
 		}
 	}
@@ -172,7 +171,7 @@ func (s *Server) Call(f *Frame, tool string, args any) (protocol.Result, error) 
 	if err != nil {
 		return nil, fmt.Errorf("mcp: Call: the arguments of %q: %w", tool, err)
 	}
-	inner, err := frame.Internal(call.Private{}).Nested(ctx, f, params)
+	inner, err := frame.Internal(facts.Private{}).Nested(ctx, f, params)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +187,7 @@ func (s *Server) Call(f *Frame, tool string, args any) (protocol.Result, error) 
 
 // paramsOf returns the params of a call, with the _meta of the client.
 func paramsOf(f *Frame, name string, args any) (protocol.Params, error) {
-	p := protocol.Params{Name: name, Meta: frame.Internal(call.Private{}).Meta(f)}
+	p := protocol.Params{Name: name, Meta: frame.Internal(facts.Private{}).Meta(f)}
 	raw := append(jsonx.AppendString([]byte(`{"name":`), name), `,"arguments":`...)
 	start := len(raw)
 	raw, err := jsonx.Append(raw, args)
@@ -358,7 +357,7 @@ type attachment struct {
 // the session already. Of several requests at once the first runs it, and the
 // others wait; if it fails, the next one tries again.
 func (s *Server) attach(f *frame.Frame) error {
-	x := frame.Internal(call.Private{}).Session(f)
+	x := frame.Internal(facts.Private{}).Session(f)
 	if s.opts.OnSessionAttach == nil || x == nil {
 		return nil
 	}
@@ -408,9 +407,9 @@ func scopesFor(f *frame.Frame, view registry.View) []string {
 	case protocol.MethodResourcesRead, protocol.MethodSubscribe:
 		return scopesOf(view, params.Name)
 	case wire.MethodSkillsGet:
-		e, _ = view.Internal(call.Private{}).Skill(params.Name)
+		e, _ = view.Internal(facts.Private{}).Skill(params.Name)
 	case wire.MethodDirectoryRead:
-		e, _ = view.Internal(call.Private{}).Directory(params.Name)
+		e, _ = view.Internal(facts.Private{}).Directory(params.Name)
 	case protocol.MethodComplete:
 		if about, fault := wire.ParseCompleteParams(params.Raw); fault == nil && (about.Ref.Type == wire.RefPrompt || len(about.Ref.URI) <= wire.MaxURI) {
 			e, _ = completed(view, about)
@@ -429,7 +428,7 @@ func scopesOf(view registry.View, uri string) []string {
 	if len(uri) > wire.MaxURI {
 		return nil
 	}
-	return view.Internal(call.Private{}).Scopes(uri)
+	return view.Internal(facts.Private{}).Scopes(uri)
 }
 
 // initialize answers with what the server is. The session is there already,
@@ -487,7 +486,7 @@ func (s *Server) capabilities(rev protocol.Revision) protocol.ServerCapabilities
 
 // extensions returns those that the server declares, with their settings.
 func (s *Server) extensions() map[string]any {
-	all := s.catalog.Internal(call.Private{}).Extensions()
+	all := s.catalog.Internal(facts.Private{}).Extensions()
 	if all == nil && s.had(hasTasks|hasSkills|hasViews) {
 		all = map[string]any{}
 	}
@@ -580,7 +579,7 @@ func setLevel(f *frame.Frame) (protocol.Result, error) {
 	if err := level.UnmarshalText([]byte(params.Level)); err != nil {
 		return nil, err
 	}
-	if x := frame.Internal(call.Private{}).Session(f); x != nil {
+	if x := frame.Internal(facts.Private{}).Session(f); x != nil {
 		x.SetLogLevel(level)
 	}
 	return wire.EmptyResult{}, nil

@@ -8,9 +8,9 @@ import (
 	"sync"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
-	"github.com/talaria-go/mcp/internal/hostrules"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/tooling/hostrules"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
@@ -151,7 +151,7 @@ func outermost(f *frame.Frame, s *Server) *Server {
 // within returns the server whose request f is, and the prefix that what s offers has
 // there. ok is false if the request came to a server that has nothing to do with s.
 func within(f *frame.Frame, s *Server) (host *Server, prefix string, ok bool) {
-	if frame.Internal(call.Private{}).Check(f, "") != nil {
+	if frame.Internal(facts.Private{}).Check(f, "") != nil {
 		return s, "", false
 	}
 	host, ok = s, mountedIn(f) == nil
@@ -165,7 +165,7 @@ func within(f *frame.Frame, s *Server) (host *Server, prefix string, ok bool) {
 	if !ok {
 		ok = host == s
 	}
-	return host, prefix, ok && frame.Internal(call.Private{}).Server(f) == host.connections.Upcalls()
+	return host, prefix, ok && frame.Internal(facts.Private{}).Server(f) == host.connections.Upcalls()
 }
 
 // handler serves a request for something of the child's with h, within what the

@@ -6,8 +6,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/talaria-go/mcp/internal/ask"
 	"github.com/talaria-go/mcp/internal/facts"
-	"github.com/talaria-go/mcp/internal/mrtr"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/streamable"
 	engine "github.com/talaria-go/mcp/internal/tasks"
@@ -303,9 +303,9 @@ func (o *Options) complete() {
 		{&o.Limits.Tasks, engine.DefaultMax},
 		{&o.Limits.TasksRunning, engine.DefaultRunning},
 		{&o.Limits.TaskMemory, engine.DefaultMemory},
-		{&o.Limits.Rounds, mrtr.DefaultMaxRounds},
-		{&o.Limits.RequestState, mrtr.DefaultMaxState},
-		{&o.Limits.Questions, mrtr.DefaultMaxOpen},
+		{&o.Limits.Rounds, ask.DefaultMaxRounds},
+		{&o.Limits.RequestState, ask.DefaultMaxState},
+		{&o.Limits.Questions, ask.DefaultMaxOpen},
 		{&o.Limits.File, defaultFile},
 	} {
 		switch {
@@ -320,7 +320,7 @@ func (o *Options) complete() {
 		or    time.Duration
 	}{
 		{&o.Timeouts.Task, engine.DefaultTTL},
-		{&o.Timeouts.Question, mrtr.DefaultExpiry},
+		{&o.Timeouts.Question, ask.DefaultExpiry},
 	} {
 		switch {
 		case *timeout.value == 0:
@@ -391,6 +391,6 @@ func (o *Options) tasks(failed func(error)) engine.Config {
 }
 
 // rounds returns the options of questions to modern clients.
-func (o *Options) rounds() mrtr.Config {
-	return mrtr.Config{Expiry: o.Timeouts.Question, MaxRounds: o.Limits.Rounds, MaxState: o.Limits.RequestState, MaxOpen: o.Limits.Questions}
+func (o *Options) rounds() ask.AskersConfig {
+	return ask.AskersConfig{Expiry: o.Timeouts.Question, MaxRounds: o.Limits.Rounds, MaxState: o.Limits.RequestState, MaxOpen: o.Limits.Questions}
 }

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -428,7 +428,7 @@ func readAt(f *frame.Frame, view registry.View, uri string) (protocol.Result, er
 		return personal(view, r, result), notFound(err, uri)
 	}
 	var invalid error // why a template that fits did not take its variables
-	fits := view.Internal(call.Private{}).Fits(uri)
+	fits := view.Internal(facts.Private{}).Fits(uri)
 	for _, one := range fits {
 		// The closest one decides which scopes the URI needs: what needs others is not
 		// asked for what that one does not have.
@@ -460,7 +460,7 @@ func readAt(f *frame.Frame, view registry.View, uri string) (protocol.Result, er
 // see e: a shared cache must not serve them to others.
 func personal(view registry.View, e *registry.Entry, result protocol.Result) protocol.Result {
 	r, ok := result.(*protocol.ReadResourceResult)
-	if !ok || r == nil || !r.Cache.Public || !view.Internal(call.Private{}).Private(e) {
+	if !ok || r == nil || !r.Cache.Public || !view.Internal(facts.Private{}).Private(e) {
 		return result
 	}
 	own := *r
@@ -609,7 +609,7 @@ func (r *resource) compileTemplate(c *compiler, form contentsForm) (faults []str
 		URITemplate: r.uri, Name: set.nameOr(r.uri), Title: set.title, Description: set.doc, Icons: set.icons,
 		MIMEType: form.mimeOr(set.mime), Annotations: set.annotations, Meta: set.meta,
 	})
-	e.Arguments, e.Literals = v.names, template.Internal(call.Private{}).Literals()
+	e.Arguments, e.Literals = v.names, template.Internal(facts.Private{}).Literals()
 	late := timedOut("reading " + r.uri)
 	e.Match = func(uri string) frame.Handler {
 		values, ok := template.Match(uri)
@@ -640,7 +640,7 @@ func (v *variables) bind(in reflect.Type) (faults []string) {
 			faults = append(faults, fmt.Sprintf("variable {%s} has no field in %v; add one with json:\"%s\"", name, in, name))
 		}
 		v.lists[name] = field.Type == "array"
-		v.rooted[name] = v.template.Internal(call.Private{}).Rooted(name)
+		v.rooted[name] = v.template.Internal(facts.Private{}).Rooted(name)
 	}
 	for _, name := range v.free {
 		if !slices.Contains(v.names, name) {

@@ -16,15 +16,15 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/ask"
 	"github.com/talaria-go/mcp/internal/conn"
 	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/dispatch"
-	"github.com/talaria-go/mcp/internal/hostrules"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/inflight"
-	"github.com/talaria-go/mcp/internal/mrtr"
 	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/streamable"
+	"github.com/talaria-go/mcp/internal/tooling/hostrules"
 	"github.com/talaria-go/mcp/internal/topics"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -55,7 +55,7 @@ type Server struct {
 	post          *post.Office                   // to other replicas; nil if there are none
 	topics        *topics.Hub                    // changes at those; nil, too
 	sessions      *session.Manager
-	rounds        *mrtr.Askers
+	rounds        *ask.Askers
 	tasks         *taskExtension
 	running       inflight.Tracker
 	connections   *conn.Manager
@@ -114,7 +114,7 @@ func NewServer(info Info, opts *Options) *Server {
 	s.handler = streamable.New(s.connections.Endpoint(), s.opts.streamable())
 	s.subscriptions = newSubscriptions(s)
 	(*host)(s).share()
-	s.catalog.Internal(call.Private{}).Watch(func(changed []*registry.Entry) {
+	s.catalog.Internal(facts.Private{}).Watch(func(changed []*registry.Entry) {
 		for _, method := range listsOf(changed) {
 			s.subscriptions.listChanged(method)
 		}
@@ -167,10 +167,10 @@ func (s *Server) Remove(kind Kind, names ...string) int { return s.catalog.Remov
 
 // sessionOf returns the legacy session of f, for the method caller.
 func sessionOf(f *Frame, caller string) (*session.Session, error) {
-	if err := frame.Internal(call.Private{}).Check(f, caller); err != nil {
+	if err := frame.Internal(facts.Private{}).Check(f, caller); err != nil {
 		return nil, err
 	}
-	x, ok := frame.Internal(call.Private{}).Session(f).(*session.Session)
+	x, ok := frame.Internal(facts.Private{}).Session(f).(*session.Session)
 	if !ok {
 		return nil, errNoSession
 	}
@@ -211,8 +211,8 @@ func (s *Server) AddToSession(f *Frame, components ...Component) error {
 		return fmt.Errorf("mcp: %w", err)
 	}
 	own := x.Assigns().GetOrSet(catalogKey{}, func() any { return s.newCatalogOf(x) }).(*registry.Catalog)
-	err = s.catalog.Internal(call.Private{}).Check(c.entries...)
-	if taken := own.Internal(call.Private{}).Check(c.entries...); taken != nil {
+	err = s.catalog.Internal(facts.Private{}).Check(c.entries...)
+	if taken := own.Internal(facts.Private{}).Check(c.entries...); taken != nil {
 		err = errors.Join(err, fmt.Errorf("in the session: %w", taken))
 	} else if err == nil {
 		err = own.Add(c.entries...)
@@ -240,7 +240,7 @@ func (s *Server) RemoveFromSession(f *Frame, kind Kind, names ...string) (int, e
 
 // setsKey is where a session has the sets that are enabled in it. All replicas
 // share it.
-var setsKey = frame.NewKey[[]string](call.Private{}, "talaria sets", true)
+var setsKey = frame.NewKey[[]string](facts.Private{}, "talaria sets", true)
 
 // setName returns what sessions have for a set of s: a server that is mounted has
 // sets of its own.
@@ -321,7 +321,7 @@ func (s *Server) setSets(f *Frame, sets []string, enable bool) error {
 		changed = len(enabled) != len(old)
 		return enabled
 	})
-	if err := frame.Internal(call.Private{}).Unkept(f); err != nil {
+	if err := frame.Internal(facts.Private{}).Unkept(f); err != nil {
 		return fmt.Errorf("mcp: the sets of a session cannot be kept: %w", err)
 	}
 	if changed && f.Request().Method != protocol.MethodInitialize { // until then the client has no lists
@@ -340,7 +340,7 @@ func (s *Server) setSets(f *Frame, sets []string, enable bool) error {
 // the client of each change, runs later and without that lock.
 func (s *Server) newCatalogOf(x *session.Session) *registry.Catalog {
 	own := registry.New(registry.Config{Coming: s.declare}) // views have the pages and the filter of the server's
-	own.Internal(call.Private{}).Watch(func(changed []*registry.Entry) {
+	own.Internal(facts.Private{}).Watch(func(changed []*registry.Entry) {
 		for _, method := range listsOf(changed) {
 			x.Send(wire.AppendNotification(nil, method, nil))
 		}
@@ -361,12 +361,12 @@ func (s *Server) Tool(f *Frame, name string) (definition protocol.Tool, ok bool)
 		}
 		return protocol.Tool{}, false
 	}
-	if frame.Internal(call.Private{}).Check(f, "Tool") != nil {
+	if frame.Internal(facts.Private{}).Check(f, "Tool") != nil {
 		return protocol.Tool{}, false
 	}
 	tool, ok := s.catalog.View(f, nil).Get(KindTool, name)
-	if own := catalogOf(frame.Internal(call.Private{}).Session(f)); own != nil && ok {
-		_, shadowed := own.Internal(call.Private{}).Get(KindTool, name)
+	if own := catalogOf(frame.Internal(facts.Private{}).Session(f)); own != nil && ok {
+		_, shadowed := own.Internal(facts.Private{}).Get(KindTool, name)
 		ok = !shadowed
 	}
 	if !ok {
@@ -409,7 +409,7 @@ func (s *Server) Mount(prefix string, child *Server) error {
 		child.mounts.leave(m)
 		return fmt.Errorf("mcp: mount %q: the server would offer what it offers itself; mount in one direction only", prefix)
 	}
-	unmount, err := s.catalog.Internal(call.Private{}).Mount(child.catalog, prefix, m.handler, m.leftOut, m.came)
+	unmount, err := s.catalog.Internal(facts.Private{}).Mount(child.catalog, prefix, m.handler, m.leftOut, m.came)
 	if err != nil {
 		child.mounts.leave(m)
 		return fmt.Errorf("mcp: mount %q: %w", strings.TrimSuffix(prefix, mountSeparator), err)

@@ -8,11 +8,10 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/broadcast"
-	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/conn"
 	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/topics"
 	"github.com/talaria-go/mcp/internal/visible"
@@ -32,7 +31,7 @@ import (
 // a subscription. Publishing a change never waits for a client.
 type subscriptions struct {
 	server *Server
-	broker *broadcast.Broker
+	broker *conn.Broker
 	lists  map[string]*announcer // by the method that tells of a list; it does not change
 }
 
@@ -41,7 +40,7 @@ type subscriptions struct {
 func newSubscriptions(s *Server) *subscriptions {
 	u := &subscriptions{
 		server: s, lists: make(map[string]*announcer, 3),
-		broker: broadcast.New(s.opts.Limits.Subscriptions, s.opts.Limits.SubscriptionsPerPrincipal, s.handler.KeepAlive()),
+		broker: conn.NewBroker(s.opts.Limits.Subscriptions, s.opts.Limits.SubscriptionsPerPrincipal, s.handler.KeepAlive()),
 	}
 	for _, method := range topics.Lists {
 		u.lists[method] = &announcer{subscriptions: u, change: wire.NewChange(method, nil), topic: method}
@@ -178,14 +177,14 @@ func aloneAs(id *frame.Identity, name string) context.Context {
 // there is one, and nothing of the request that subscribed. A rule that panics
 // means no.
 func (u *subscriptions) mayHear(ctx context.Context, c core.Config, uri string) (may bool) {
-	if u.server.catalog.View(nil, catalogOf(c.Session)).Internal(call.Private{}).Open(KindResource, KindTemplate) {
+	if u.server.catalog.View(nil, catalogOf(c.Session)).Internal(facts.Private{}).Open(KindResource, KindTemplate) {
 		return true
 	}
 	c.Request = &core.Request{Method: protocol.MethodResourceUpdated, Params: protocol.Params{Name: uri}}
 	// OnSessionAttach may be what has made the change, and waits for its end here.
 	ctx, cancel := context.WithTimeout(ctx, mayHearTimeout)
 	defer cancel()
-	f := frame.Internal(call.Private{}).New(ctx, c)
+	f := frame.Internal(facts.Private{}).New(ctx, c)
 	// It is users' code, and must not delay the publisher of the change.
 	_ = safely.Apart(func() { // a failure is in the log
 		_, err := u.server.dispatch().Guard(f, func(f *frame.Frame) (protocol.Result, error) {
@@ -193,7 +192,7 @@ func (u *subscriptions) mayHear(ctx context.Context, c core.Config, uri string) 
 				return nil, err
 			}
 			view := u.server.view(f)
-			may = !view.Internal(call.Private{}).Hides(uri) && f.HasScope(scopesOf(view, uri)...)
+			may = !view.Internal(facts.Private{}).Hides(uri) && f.HasScope(scopesOf(view, uri)...)
 			return nil, nil
 		})
 		may = may && err == nil
@@ -232,7 +231,7 @@ func (u *subscriptions) listen(f *frame.Frame) (protocol.Result, error) {
 	}
 	accepted, names := u.accept(f, filter)
 	accepted.TaskIDs, names = u.server.tasks.accept(f, filter.TaskIDs, names)
-	join := broadcast.Join{Owner: f.Principal(), Topics: names}
+	join := conn.Subscribing{Owner: f.Principal(), Topics: names}
 	if len(accepted.ResourceSubscriptions) > 0 {
 		as, rev := aloneAs(f.Identity(), f.Principal()), f.Revision()
 		join.May = func(topic string) bool {
@@ -273,7 +272,7 @@ func (u *subscriptions) accept(f *frame.Frame, filter protocol.SubscriptionFilte
 		filter.ResourceSubscriptions = nil
 	}
 	for _, uri := range filter.ResourceSubscriptions {
-		if !u.server.view(f).Internal(call.Private{}).Hides(uri) {
+		if !u.server.view(f).Internal(facts.Private{}).Hides(uri) {
 			names = append(names, topics.Resource(uri))
 		}
 	}
@@ -287,7 +286,7 @@ func (u *subscriptions) subscribe(f *frame.Frame) (protocol.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if u.server.view(f).Internal(call.Private{}).Hides(uri) {
+	if u.server.view(f).Internal(facts.Private{}).Hides(uri) {
 		return wire.EmptyResult{}, nil // as of a resource that is not there
 	}
 	if err := f.RequireScopes(scopesOf(u.server.view(f), uri)...); err != nil {
@@ -318,7 +317,7 @@ func (u *subscriptions) subscription(f *frame.Frame) (*session.Session, string, 
 	if can := u.server.capabilities(f.Revision()); can.Resources == nil || !can.Resources.Subscribe {
 		return nil, "", wire.MethodNotFound(f.Request().Method)
 	}
-	x, ok := frame.Internal(call.Private{}).Session(f).(*session.Session)
+	x, ok := frame.Internal(facts.Private{}).Session(f).(*session.Session)
 	if !ok {
 		return nil, "", protocol.Errorf(protocol.CodeInvalidRequest, "%s needs a session", f.Request().Method)
 	}

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/tasks"
@@ -449,7 +449,7 @@ func (x *taskExtension) replay(ctx context.Context, task *tasks.Task, text []byt
 		return err
 	}
 	revision, ok := protocol.ParseRevision(c.Revision)
-	if _, known := x.server.catalog.Internal(call.Private{}).Get(KindTool, params.Name); !known || !ok {
+	if _, known := x.server.catalog.Internal(facts.Private{}).Get(KindTool, params.Name); !known || !ok {
 		return fmt.Errorf("%w: there is no tool %q here", tasks.ErrElsewhere, params.Name)
 	}
 	grant := &core.Grant{Name: c.Principal}
@@ -457,7 +457,7 @@ func (x *taskExtension) replay(ctx context.Context, task *tasks.Task, text []byt
 		grant.Identity = c.Identity
 	}
 	again := &replay{ctx: ctx, task: task, digest: c.Digest}
-	f := frame.Internal(call.Private{}).New(core.WithGrant(context.WithValue(ctx, replayKey{}, again), grant), core.Config{
+	f := frame.Internal(facts.Private{}).New(core.WithGrant(context.WithValue(ctx, replayKey{}, again), grant), core.Config{
 		Request: &core.Request{ID: c.ID, Method: protocol.MethodToolsCall, Params: params}, Revision: revision, Server: x.server.connections.Upcalls(),
 	})
 	err := safely.Try(func() error { return x.server.dispatch().Notify(f) }) // a notification has no response

@@ -20,7 +20,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/internal/facts"
-	"github.com/talaria-go/mcp/internal/opaque"
+	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/test/harness"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/middleware"
@@ -186,7 +186,7 @@ var waits = []struct {
 	}},
 	{"a session store", 5 * time.Second, func(t *testing.T) {
 		m := session.NewManager(session.Config{Store: stuckStore{Store: scale.NewLocal()}})
-		if _, err := m.Find(t.Context(), opaque.NewID()); err == nil {
+		if _, err := m.Find(t.Context(), replica.NewID()); err == nil {
 			t.Error("there is a session")
 		}
 		m.Close(context.Background(), mcp.ErrSessionClosed)

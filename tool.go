@@ -15,11 +15,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/facts"
-	"github.com/talaria-go/mcp/internal/hostrules"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/tooling/hostrules"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -384,7 +383,7 @@ func (t *tool) compileInput(c *compiler) (in input, def toolArguments, err error
 	for _, warning := range in.plan.Warnings() {
 		c.notes = append(c.notes, note{fmt.Sprintf("tool %q", t.name), warning.String()})
 	}
-	known := in.plan.Internal(call.Private{})
+	known := in.plan.Internal(facts.Private{})
 	def = toolArguments{known.Narrow, in.plan.JSON(), known.Narrow, known.Authored, known.Headers}
 	if c.server.opts.ExactSchemas {
 		def.sent = def.exact
@@ -601,7 +600,7 @@ func (t *tool) outputCheck(c *compiler, of reflect.Type) (definition json.RawMes
 	if err != nil {
 		return nil, nil, fmt.Errorf("result: %w", err)
 	}
-	if plan.Internal(call.Private{}).Constrained {
+	if plan.Internal(facts.Private{}).Constrained {
 		check = plan.Check
 	}
 	return plan.JSON(), check, nil

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/internal/post"
+	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/scale"
 )
 
@@ -88,7 +88,7 @@ func (r *sharedReplays) first(ctx context.Context, id string) (bool, error) {
 	defer cancel()
 	// Nothing but being there tells of a proof, so that there is nothing to seal;
 	// and its key is a digest without secrets, which no change of keys changes.
-	written, err := r.store.Put(ctx, scale.Write{Key: opaque.Key("proof", id, proofParts), Value: []byte{}, TTL: r.window})
+	written, err := r.store.Put(ctx, scale.Write{Key: replica.StoreKey("proof", id, proofParts), Value: []byte{}, TTL: r.window})
 	if err == nil {
 		err = written[0].Err
 	}

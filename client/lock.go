@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/safely"
-	"github.com/talaria-go/mcp/internal/toollock"
+	"github.com/talaria-go/mcp/internal/tooling/toollock"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
 )

@@ -16,7 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp/internal/test/testdep"
-	"github.com/talaria-go/mcp/internal/toollock"
+	"github.com/talaria-go/mcp/internal/tooling/toollock"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )

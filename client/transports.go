@@ -17,7 +17,7 @@ import (
 	"github.com/talaria-go/mcp/client/internal/httplink"
 	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/client/internal/sselink"
-	"github.com/talaria-go/mcp/internal/origin"
+	"github.com/talaria-go/mcp/internal/clients/origin"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/transport"
 	"github.com/talaria-go/mcp/transport/websocket"

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/core"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -76,7 +76,7 @@ func TestFrom(t *testing.T) {
 		{"a frame inside a frame", other, other},
 	}
 	for _, tt := range tests {
-		if got, ok := Internal(call.Private{}).From(tt.ctx); got != tt.want || ok != (tt.want != nil) {
+		if got, ok := Internal(facts.Private{}).From(tt.ctx); got != tt.want || ok != (tt.want != nil) {
 			t.Errorf("%s: From = %p, %v; want %p", tt.name, got, ok, tt.want)
 		}
 	}

@@ -7,15 +7,15 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/core"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
 // Internal returns what other packages of this module need of this one and
 // users do not. Only those can call it.
-func Internal(call.Private) internals { return internals{} }
+func Internal(facts.Private) internals { return internals{} }
 
 // internals has the functions that Internal gives to packages of this module.
 // They are methods, so that one argument of a type that only the module has

@@ -3,8 +3,8 @@ package frame
 import (
 	"context"
 
-	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/core"
+	"github.com/talaria-go/mcp/internal/facts"
 )
 
 // Key is a typed place for a value that handlers keep: for the session in legacy
@@ -16,7 +16,7 @@ type Key[T any] struct{ place core.Key[T] }
 
 // NewKey makes a Key, for mcp.NewKey and mcp.NewStoredKey. Only packages of this
 // module can call it.
-func NewKey[T any](_ call.Private, name string, stored bool) Key[T] {
+func NewKey[T any](_ facts.Private, name string, stored bool) Key[T] {
 	return Key[T]{core.NewKey[T](name, stored)}
 }
 

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/names"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/protocol"
@@ -66,7 +66,7 @@ type publisher struct {
 func (p *publisher) publish(fresh map[*upstream]map[place]bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	catalog := p.gateway.host.Catalog.Internal(call.Private{})
+	catalog := p.gateway.host.Catalog.Internal(facts.Private{})
 	for range 3 { // a component of the server may come at the same time
 		want, left := p.want(fresh)
 		var gone, come []*registry.Entry
@@ -99,7 +99,7 @@ func (p *publisher) publish(fresh map[*upstream]map[place]bool) {
 
 // want returns what the catalog shall have, and what is left out of it.
 func (p *publisher) want(fresh map[*upstream]map[place]bool) (map[place]published, map[*upstream][]string) {
-	catalog := p.gateway.host.Catalog.Internal(call.Private{})
+	catalog := p.gateway.host.Catalog.Internal(facts.Private{})
 	want, left := map[place]published{}, map[*upstream][]string{}
 	all := p.gateway.all()
 	for i, u := range all {
@@ -230,7 +230,7 @@ func matches(u *upstream, e *registry.Entry, at place) {
 		e.Match = func(string) frame.Handler { return nil }
 		return
 	}
-	e.Arguments, e.Literals, e.Serve = template.Names(), template.Internal(call.Private{}).Literals(), nil
+	e.Arguments, e.Literals, e.Serve = template.Names(), template.Internal(facts.Private{}).Literals(), nil
 	e.Match = func(uri string) frame.Handler {
 		if _, ok := template.Match(uri); !ok {
 			return nil

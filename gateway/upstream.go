@@ -18,7 +18,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
@@ -569,4 +569,4 @@ func capabilitiesOf(f *mcp.Frame) string {
 }
 
 // internal gives the seams of package frame.
-var internal = frame.Internal(call.Private{})
+var internal = frame.Internal(facts.Private{})

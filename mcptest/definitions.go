@@ -6,8 +6,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/talaria-go/mcp/internal/hostrules"
-	"github.com/talaria-go/mcp/internal/toollock"
+	"github.com/talaria-go/mcp/internal/tooling/hostrules"
+	"github.com/talaria-go/mcp/internal/tooling/toollock"
 )
 
 // updateVariable is the environment variable that makes Golden write its file, unless

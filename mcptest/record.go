@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
-	"github.com/talaria-go/mcp/internal/recording"
+	"github.com/talaria-go/mcp/internal/tooling/recording"
 )
 
 // maxRecording is how much of a test is kept in memory, in bytes.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -174,7 +174,7 @@ func (c *cache) get(key cacheKey) protocol.Result {
 // around it; what exceeds that limit is not kept.
 func (c *cache) keep(key cacheKey, f *mcp.Frame, result protocol.Result) (protocol.Result, error) {
 	called, ok := wire.Unwrap(result).(*protocol.CallToolResult)
-	if !ok || called.IsError || frame.Internal(call.Private{}).Asked(f) {
+	if !ok || called.IsError || frame.Internal(facts.Private{}).Asked(f) {
 		return result, nil
 	}
 	frozen, err := wire.Freeze(called, f.Revision())

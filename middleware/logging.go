@@ -8,7 +8,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
@@ -42,7 +42,7 @@ func watched(done func(f *mcp.Frame, took time.Duration, result protocol.Result,
 			result, err := next(f)
 			returned = true
 			took := time.Since(begin)
-			frame.Internal(call.Private{}).AtEnd(f, func(failed error) {
+			frame.Internal(facts.Private{}).AtEnd(f, func(failed error) {
 				if err == nil && failed != nil {
 					done(f, took, nil, failed)
 				} else {

@@ -17,8 +17,8 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/core"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/middleware"
 	"github.com/talaria-go/mcp/protocol"
@@ -26,7 +26,7 @@ import (
 
 // request returns the frame of a request; args may be "".
 func request(ctx context.Context, method, name, args string) *mcp.Frame {
-	return frame.Internal(call.Private{}).New(ctx, core.Config{
+	return frame.Internal(facts.Private{}).New(ctx, core.Config{
 		Request: &core.Request{ID: protocol.NewID(1), Method: method, Params: protocol.Params{Raw: []byte("{}"), Name: name, Arguments: []byte(args)}},
 	})
 }
@@ -60,7 +60,7 @@ func show(t testing.TB, r protocol.Result, err error) string {
 
 // ended is what a server does when the answer to the request of f has been made.
 func ended(f *mcp.Frame) {
-	if end := frame.Internal(call.Private{}).TakeEnd(f); end != nil {
+	if end := frame.Internal(facts.Private{}).TakeEnd(f); end != nil {
 		end(nil)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/internal/post"
+	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -63,7 +63,7 @@ func newSharedRates(limits RateLimitOptions) *sharedRates {
 func (s *sharedRates) key(named ...string) scale.Key {
 	mac := hmac.New(sha256.New, s.names)
 	mac.Write(seal.Binding(append([]string{s.pace}, named...)...))
-	return opaque.Key("rate", string(mac.Sum(nil)), rateParts)
+	return replica.StoreKey("rate", string(mac.Sum(nil)), rateParts)
 }
 
 // put makes next what the entry of a bucket says, if it is the one that is known

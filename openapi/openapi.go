@@ -27,8 +27,8 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/clients/origin"
 	"github.com/talaria-go/mcp/internal/names"
-	"github.com/talaria-go/mcp/internal/origin"
 )
 
 // Options are the options of Tools. The zero value has the defaults.

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/internal/origin"
+	"github.com/talaria-go/mcp/internal/clients/origin"
 	"github.com/talaria-go/mcp/protocol"
 )
 

@@ -3,13 +3,13 @@ package protocol
 import (
 	"cmp"
 
-	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
 // Internal is for package wire, which encodes what is made here for a revision.
 // Others cannot call it.
-func Internal(call.Private) internals { return internals{} }
+func Internal(facts.Private) internals { return internals{} }
 
 // internals are the functions that package wire shares.
 type internals struct{}

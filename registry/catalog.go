@@ -43,7 +43,7 @@ import (
 	"sync/atomic"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -181,7 +181,7 @@ func (c *Catalog) below(root string, found set) {
 
 // Internal returns what other packages of this module need of a Catalog and
 // users do not. Only those can call it.
-func (c *Catalog) Internal(call.Private) internals { return internals{c} }
+func (c *Catalog) Internal(facts.Private) internals { return internals{c} }
 
 // internals is a Catalog with the methods that are for packages of this module.
 type internals struct{ *Catalog }

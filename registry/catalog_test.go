@@ -13,8 +13,8 @@ import (
 	"unsafe"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/core"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -71,7 +71,7 @@ func keysOf(list []*Entry) []string {
 
 // in is the request of somebody who speaks rev.
 func in(rev protocol.Revision) *frame.Frame {
-	return frame.Internal(call.Private{}).New(context.Background(), core.Config{Revision: rev})
+	return frame.Internal(facts.Private{}).New(context.Background(), core.Config{Revision: rev})
 }
 
 // viewOf is what there is for somebody.
@@ -413,8 +413,8 @@ func TestDigest(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		first, err := c.Internal(call.Private{}).Digest(KindTool, KindPrompt)
-		again, _ := c.Internal(call.Private{}).Digest(KindTool, KindPrompt)
+		first, err := c.Internal(facts.Private{}).Digest(KindTool, KindPrompt)
+		again, _ := c.Internal(facts.Private{}).Digest(KindTool, KindPrompt)
 		if err != nil || again != first {
 			t.Errorf("%q, then %q, %v", first, again, err)
 		}

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -221,7 +221,7 @@ func (m *mount) graft(e *Entry) *Entry {
 		if m.prefix == "" || known == "" {
 			return f
 		}
-		return frame.Internal(call.Private{}).Renamed(f, known)
+		return frame.Internal(facts.Private{}).Renamed(f, known)
 	}
 	plain := e.Serve
 	if e.Under != nil {

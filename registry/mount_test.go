@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -78,7 +78,7 @@ func TestMountRenames(t *testing.T) {
 		t.Fatal(err)
 	}
 	into, _, _ := mounted(t, from, "p.")
-	f := frame.Internal(call.Private{}).Renamed(in(protocol.Latest), "p.t")
+	f := frame.Internal(facts.Private{}).Renamed(in(protocol.Latest), "p.t")
 	e, ok := into.View(f, nil).Get(KindTool, "p.t")
 	if !ok {
 		t.Fatal("p.t is not there")

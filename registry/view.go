@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -138,7 +138,7 @@ func (v View) viewed() func(tool *Entry) bool {
 
 // Internal returns what other packages of this module need of a View and users
 // do not. Only those can call it.
-func (v View) Internal(call.Private) viewInternals { return viewInternals{v} }
+func (v View) Internal(facts.Private) viewInternals { return viewInternals{v} }
 
 // viewInternals is a View with the methods that are for packages of this module.
 type viewInternals struct{ View }

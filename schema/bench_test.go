@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-playground/validator/v10"
 
-	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/facts"
 )
 
 // searchArgs is the input that the performance targets are stated for.
@@ -81,7 +81,7 @@ func BenchmarkNarrow(b *testing.B) {
 	p := compile[searchArgs](b, nil)
 	b.ReportAllocs()
 	for b.Loop() {
-		p.Internal(call.Private{})
+		p.Internal(facts.Private{})
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/schema/raw"
 )
 
@@ -90,7 +90,7 @@ type givenArgs struct {
 // given, with the rest narrow, and that wrong values are refused as before.
 func TestNarrowLeavesTheAuthors(t *testing.T) {
 	p := compile[givenArgs](t, nil)
-	sent := p.Internal(call.Private{}).Narrow
+	sent := p.Internal(facts.Private{}).Narrow
 	var s struct{ Properties map[string]json.RawMessage }
 	if err := json.Unmarshal(sent, &s); err != nil {
 		t.Fatal(err)
@@ -198,7 +198,7 @@ func FuzzNarrow(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		for list, text := range map[*[]*raw.Schema]json.RawMessage{&exact: p.JSON(), &sent: p.Internal(call.Private{}).Narrow} {
+		for list, text := range map[*[]*raw.Schema]json.RawMessage{&exact: p.JSON(), &sent: p.Internal(facts.Private{}).Narrow} {
 			s, err := raw.Compile(text)
 			if err != nil {
 				f.Fatal(err)
@@ -233,7 +233,7 @@ func TestNarrowOfRules(t *testing.T) {
 		L string `json:"l" validate:"slug"`
 	}
 	p := compile[args](t, &Options{Rules: rules})
-	got := string(p.Internal(call.Private{}).Narrow)
+	got := string(p.Internal(facts.Private{}).Narrow)
 	for _, want := range []string{
 		`"n":{"type":"integer","description":"Must be even."}`,
 		`"s":{"type":"string","description":"Must be valid for short."}`,

@@ -8,7 +8,6 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/schema/internal/schemadoc"
 )
@@ -169,7 +168,7 @@ func (p *Plan) Fields() []Field { return append([]Field(nil), p.fields...) }
 
 // Internal returns what the other packages of this module need to know about a
 // plan and users do not. Others cannot call it.
-func (p *Plan) Internal(call.Private) facts.Plan {
+func (p *Plan) Internal(facts.Private) facts.Plan {
 	known := facts.Plan{Headers: append([]facts.Header(nil), p.headers...), Constrained: p.constrained}
 	if !p.opts.Output {
 		e := newEmitter(p.opts)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/invopop/jsonschema"
 
-	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
@@ -146,7 +145,7 @@ func TestFieldsAndHeaders(t *testing.T) {
 		t.Errorf("fields are\n%+v\nwant\n%+v", got, want)
 	}
 	known := facts.Plan{Headers: []facts.Header{{Name: "Region", Path: []string{"where", "region"}}, {Name: "N", Path: []string{"n"}}}, Constrained: true}
-	got := p.Internal(call.Private{})
+	got := p.Internal(facts.Private{})
 	if got.Narrow = nil; !reflect.DeepEqual(got, known) {
 		t.Errorf("got %+v, want %+v", got, known)
 	}

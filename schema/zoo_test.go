@@ -16,7 +16,7 @@ import (
 
 	oracle "github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/test/zoo"
 	"github.com/talaria-go/mcp/schema"
 	"github.com/talaria-go/mcp/schema/internal/rules"
@@ -27,7 +27,7 @@ import (
 var zooCases = sync.OnceValue(zoo.Cases)
 
 // narrow returns the schema of arguments that hosts get.
-func narrow(p *schema.Plan) json.RawMessage { return p.Internal(call.Private{}).Narrow }
+func narrow(p *schema.Plan) json.RawMessage { return p.Internal(facts.Private{}).Narrow }
 
 func TestZooHasEveryRule(t *testing.T) {
 	for name := range rules.Table() {

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/protocol"
@@ -106,7 +105,7 @@ func readerNode(reader string) string {
 }
 
 // boxOf names the inbox of a session.
-func boxOf(id string) string { return "stream:" + opaque.Key("session", id, slots).Name }
+func boxOf(id string) string { return "stream:" + replica.StoreKey("session", id, slots).Name }
 
 func newInbox(m *Manager, s *Session) *inbox {
 	return &inbox{manager: m, session: s, box: boxOf(s.id), storing: make(chan struct{}, 1)}

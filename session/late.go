@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/core"
-	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/share"
@@ -119,7 +118,7 @@ func (l *lates) wait() {
 // lateKey returns where the answer of a stream is that nobody was there for.
 func lateKey(session string, node, stream uint64) scale.Key {
 	name := session + " " + eventID{node: node, stream: stream % maxLate}.String()
-	return scale.Key{Part: opaque.Key("late", session, slots).Part, Name: opaque.Key("late", name, slots).Name}
+	return scale.Key{Part: replica.StoreKey("late", session, slots).Part, Name: replica.StoreKey("late", name, slots).Name}
 }
 
 // ttl is how long an answer is kept: no longer than its session.

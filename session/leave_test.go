@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/core"
-	"github.com/talaria-go/mcp/internal/opaque"
+	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/scale"
 )
 
@@ -104,7 +104,7 @@ func TestManyAreLookedUp(t *testing.T) {
 			},
 			"renewals": func() {
 				for range 2 * maxAside * batch {
-					s := New(m.ctx, opaque.NewID(), core.ClientInfo{}) // which the store has not
+					s := New(m.ctx, replica.NewID(), core.ClientInfo{}) // which the store has not
 					s.key = keyOf(s.id)
 					if _, err := m.add(s); err != nil {
 						t.Fatal(err)

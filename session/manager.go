@@ -16,7 +16,6 @@ import (
 
 	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/inflight"
-	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/replica"
@@ -174,7 +173,7 @@ func (m *Manager) Share(tell func(id string, ended bool)) {
 // Open makes a session with a new id of 128 random bits. The error is
 // core.ErrTooManySessions, or that of the Store.
 func (m *Manager) Open(ctx context.Context, c core.ClientInfo) (*Session, error) {
-	s := New(m.ctx, opaque.NewID(), c)
+	s := New(m.ctx, replica.NewID(), c)
 	if m.config.Store != nil {
 		if err := m.create(ctx, s); err != nil {
 			return nil, err
@@ -343,7 +342,7 @@ func (m *Manager) find(ctx context.Context, id string, whose func(owner string) 
 	switch {
 	case m.config.Store == nil && foreign:
 		return nil, nil
-	case m.config.Store == nil, s == nil && !opaque.IsID(id): // whatever clients send, a Store is asked for ids alone
+	case m.config.Store == nil, s == nil && !replica.IsID(id): // whatever clients send, a Store is asked for ids alone
 		return s, nil
 	case foreign: // while the Store is away, the answer must not tell that the session is here
 		_, err := m.stands(ctx, id, s)

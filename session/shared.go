@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/core"
-	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/replica"
@@ -43,10 +42,10 @@ const (
 )
 
 // keyOf returns where the state of a session is.
-func keyOf(id string) scale.Key { return opaque.Key("session", id, slots) }
+func keyOf(id string) scale.Key { return replica.StoreKey("session", id, slots) }
 
 // partOf returns the name of a part, counting around.
-func partOf(n int) string { return opaque.Part("session", n%slots) }
+func partOf(n int) string { return replica.Partition("session", n%slots) }
 
 // ttl is how long the state of a session is kept without being renewed.
 func (m *Manager) ttl() time.Duration {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/core"
-	"github.com/talaria-go/mcp/internal/opaque"
+	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/topics"
 	"github.com/talaria-go/mcp/protocol"
@@ -762,7 +762,7 @@ func TestStoreIsAskedForIDsAlone(t *testing.T) {
 				t.Errorf("%.30q: %v, %v; want no session, without a word of the Store", id, s, err)
 			}
 		}
-		if _, err := f.all[0].Find(t.Context(), opaque.NewID()); err == nil {
+		if _, err := f.all[0].Find(t.Context(), replica.NewID()); err == nil {
 			t.Error("the Store is not asked for what can be one")
 		}
 	})
@@ -827,7 +827,7 @@ func TestSessionOfAnother(t *testing.T) {
 				}
 				for n := 0; len(ended) == 0 && time.Since(begun) < 10*idle; n++ {
 					looks, err := ask(s.ID())
-					if unknown, _ := ask(opaque.NewID()); looks != unknown || err != nil {
+					if unknown, _ := ask(replica.NewID()); looks != unknown || err != nil {
 						t.Fatalf("%d looks, want %d: %v", looks, unknown, err)
 					}
 					if n == 0 && (m.Here(s.ID()) != here || m.Count() != count) {

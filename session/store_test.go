@@ -7,20 +7,20 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/core"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/protocol"
 )
 
 type cart struct{ Items []string }
 
 var (
-	cartKey    = frame.NewKey[cart](call.Private{}, "example.com/cart", true)
-	privateKey = frame.NewKey[cart](call.Private{}, "private", false)
+	cartKey    = frame.NewKey[cart](facts.Private{}, "example.com/cart", true)
+	privateKey = frame.NewKey[cart](facts.Private{}, "private", false)
 )
 
 func frameIn(s *Session) *frame.Frame {
-	return frame.Internal(call.Private{}).New(context.Background(), core.Config{Revision: s.Revision(), Session: s})
+	return frame.Internal(facts.Private{}).New(context.Background(), core.Config{Revision: s.Revision(), Session: s})
 }
 
 // Everything in a state comes back as it went, through JSON.

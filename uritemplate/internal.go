@@ -3,12 +3,12 @@ package uritemplate
 import (
 	"strings"
 
-	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/facts"
 )
 
 // Internal returns what servers of this module ask of a template, and users do
 // not. Others cannot call it.
-func (t *Template) Internal(call.Private) internals { return internals{t} }
+func (t *Template) Internal(facts.Private) internals { return internals{t} }
 
 // internals has the functions that Internal gives.
 type internals struct{ *Template }

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/talaria-go/mcp/auth/oauth/internal/outbound"
-	"github.com/talaria-go/mcp/internal/attend"
+	"github.com/talaria-go/mcp/internal/clients/attend"
 )
 
 // Step is a step of authorization; Error names the one that failed.

@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"slices"
 
-	"github.com/talaria-go/mcp/internal/attend"
+	"github.com/talaria-go/mcp/internal/clients/attend"
 )
 
 // need is why a new token is wanted, and which ways of getting one are

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/attend"
+	"github.com/talaria-go/mcp/internal/clients/attend"
 )
 
 // reformed is an http.RoundTripper that rewrites the documents that servers answer

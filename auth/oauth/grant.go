@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/oauth2"
 
-	"github.com/talaria-go/mcp/internal/attend"
+	"github.com/talaria-go/mcp/internal/clients/attend"
 )
 
 // Grant is a way to get tokens: AuthorizationCode, ClientCredentials,

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/talaria-go/mcp/internal/attend"
+	"github.com/talaria-go/mcp/internal/clients/attend"
 )
 
 // TestOtherPrograms: what another program has done to the store is respected.

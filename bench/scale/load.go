@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/opaque"
+	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/scale"
 	"github.com/talaria-go/mcp/scale/redis"
 )
@@ -111,7 +111,7 @@ func store(e *engine, replicas, n, size int) (s *stored, err error) {
 		s.stores = append(s.stores, one)
 	}
 	for range n {
-		key := opaque.Key("session", opaque.NewID(), slots)
+		key := replica.StoreKey("session", replica.NewID(), slots)
 		s.keys = append(s.keys, key)
 		s.mails = append(s.mails, scale.Key{Part: key.Part, Name: "mail:" + key.Name})
 	}
@@ -184,7 +184,7 @@ func (s *stored) get(one *redis.Store, looks ...scale.Look) error {
 
 // move asks what is due in a part, which is nothing, as all was put off.
 func (s *stored) move(one *redis.Store, part int) error {
-	due, err := one.Due(context.Background(), opaque.Part("session", part), "due", "bench", 100, time.Minute)
+	due, err := one.Due(context.Background(), replica.Partition("session", part), "due", "bench", 100, time.Minute)
 	if len(due) > 0 {
 		err = fmt.Errorf("%d are due", len(due))
 	}

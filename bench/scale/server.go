@@ -17,7 +17,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/bench/tools"
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/scale"
 	"github.com/talaria-go/mcp/scale/redis"
 )
@@ -32,7 +32,7 @@ type counted struct {
 }
 
 // StaysOnGoroutine is that of the Store.
-func (c *counted) StaysOnGoroutine(call.Private) {}
+func (c *counted) StaysOnGoroutine(facts.Private) {}
 
 func (c *counted) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
 	c.commands.Add(int64(len(looks)))

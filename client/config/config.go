@@ -27,8 +27,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/talaria-go/mcp/internal/files"
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/tooling/files"
 )
 
 // File is a file that lists MCP servers, as desktop clients keep it: the

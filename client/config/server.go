@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/internal/files"
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/tooling/files"
 )
 
 // Server is one server of a File, with its variables replaced.

@@ -35,7 +35,7 @@ import (
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/client/config"
 	"github.com/talaria-go/mcp/client/internal/reconnector"
-	"github.com/talaria-go/mcp/internal/attend"
+	"github.com/talaria-go/mcp/internal/clients/attend"
 	naming "github.com/talaria-go/mcp/internal/names"
 	"github.com/talaria-go/mcp/protocol"
 )

@@ -14,7 +14,7 @@ import (
 	"github.com/talaria-go/mcp/auth/oauth"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/login"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
-	"github.com/talaria-go/mcp/internal/files"
+	"github.com/talaria-go/mcp/internal/tooling/files"
 )
 
 // tokenVariable is the environment variable with an access token.

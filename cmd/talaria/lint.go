@@ -9,7 +9,7 @@ import (
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
-	"github.com/talaria-go/mcp/internal/hostrules"
+	"github.com/talaria-go/mcp/internal/tooling/hostrules"
 )
 
 const lintHelp = `Lint checks the definitions of a server's tools, and its instructions, against what

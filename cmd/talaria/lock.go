@@ -9,7 +9,7 @@ import (
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
-	"github.com/talaria-go/mcp/internal/toollock"
+	"github.com/talaria-go/mcp/internal/tooling/toollock"
 )
 
 const lockHelp = `Lock writes the definitions of a server's tools, and its instructions, into a file

@@ -20,7 +20,7 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/form"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/login"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
-	"github.com/talaria-go/mcp/internal/files"
+	"github.com/talaria-go/mcp/internal/tooling/files"
 )
 
 // secretVariable is the environment variable with a client secret.

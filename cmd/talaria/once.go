@@ -15,7 +15,7 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/render"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/shell"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
-	"github.com/talaria-go/mcp/internal/files"
+	"github.com/talaria-go/mcp/internal/tooling/files"
 	"github.com/talaria-go/mcp/protocol"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
-	"github.com/talaria-go/mcp/internal/recording"
+	"github.com/talaria-go/mcp/internal/tooling/recording"
 )
 
 // TestTap: a client does not notice, and what was said is in the file.

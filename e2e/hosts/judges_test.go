@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/internal/test/zoo"
 	"github.com/talaria-go/mcp/schema"
@@ -65,7 +65,7 @@ var cases = sync.OnceValue(zoo.Cases)
 func arguments() (names []string, schemas [][]byte) {
 	for _, c := range cases() {
 		names = append(names, c.Group+" "+c.Name)
-		schemas = append(schemas, c.Plan.Internal(call.Private{}).Narrow)
+		schemas = append(schemas, c.Plan.Internal(facts.Private{}).Narrow)
 	}
 	return names, schemas
 }

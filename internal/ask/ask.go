@@ -5,26 +5,26 @@ import (
 	"fmt"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/facts"
 )
 
 // All asks the client several questions at once; see mcp.Ask.
 func All(f *frame.Frame, questions ...*frame.Question) error {
-	return frame.Internal(call.Private{}).Ask(f, questions)
+	return frame.Internal(facts.Private{}).Ask(f, questions)
 }
 
 // Once runs fn once per request; see mcp.Once. If the handler may run again, for
 // the next round, the value is kept as JSON and decoded there. Where the request
 // has no Asker it runs only once, and so does fn.
 func Once[T any](f *frame.Frame, key string, fn func() (T, error)) (value T, err error) {
-	if err := frame.Internal(call.Private{}).Check(f, "Once"); err != nil {
+	if err := frame.Internal(facts.Private{}).Check(f, "Once"); err != nil {
 		return value, err
 	}
-	asker := frame.Internal(call.Private{}).Asker(f)
+	asker := frame.Internal(facts.Private{}).Asker(f)
 	if asker == nil {
 		return fn()
 	}
-	kept := frame.Internal(call.Private{}).Keyed(f, key)
+	kept := frame.Internal(facts.Private{}).Keyed(f, key)
 	raw, ok, err := asker.Recall(kept)
 	if err != nil {
 		return value, err
@@ -41,7 +41,7 @@ func Once[T any](f *frame.Frame, key string, fn func() (T, error)) (value T, err
 	if raw, err = json.Marshal(value); err != nil {
 		return value, fmt.Errorf("mcp: what Once got for %q does not encode: %w", key, err)
 	}
-	if err := frame.Internal(call.Private{}).Keep(f, kept, raw); err != nil {
+	if err := frame.Internal(facts.Private{}).Keep(f, kept, raw); err != nil {
 		var none T
 		return none, fmt.Errorf("mcp: what Once got for %q could not be kept: %w", key, err)
 	}

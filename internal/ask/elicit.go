@@ -1,5 +1,5 @@
-// Package ask makes the questions to the user that are written as Go types:
-// forms and visits of pages. Package mcp exports it.
+// Package ask makes the questions to the user that are written as Go types, forms and
+// visits of pages, and carries them to modern clients. Package mcp exports it.
 //
 // A question is a frame.Question with a key, which tells it from others of the
 // same request. [ElicitQuestion] makes one of a struct type: its schema becomes
@@ -8,7 +8,19 @@
 // whichever way the client is asked; Elicit and ElicitURL put one. [Once] keeps
 // what a handler must not do again in the next round.
 //
-// The package has no state and starts no goroutines. Whether the client can be
+// Modern clients cannot be sent requests. [Askers] keeps what a handler has asked and
+// learned in a sealed state that travels to the client and back (basic/patterns/mrtr of
+// 2026-07-28). A request takes several rounds. In each, the handler runs from its start. A
+// question that has no answer yet ends the round: the result names the questions and has
+// the state, and the client sends the same request again, with its answers and that state.
+// The server keeps nothing between the rounds, so that any process with the same keys can
+// serve the next one. The state is bound to the principal, the method, the name and the
+// arguments of the request. It does not stop a client from sending one round twice: what
+// must happen once needs a guard of its own. [AskersConfig] bounds its expiry, its size
+// and the number of rounds.
+//
+// Legacy clients, which can be sent requests, are asked by package session; clients of a
+// task by internal/tasks. The package starts no goroutines. Whether the client can be
 // asked at all is checked by package frame, with the Needs of the question.
 //
 // Specification: client/elicitation of 2025-06-18 and later. Visits of pages,
@@ -23,8 +35,8 @@ import (
 	"reflect"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/core"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -38,7 +50,7 @@ type Options func(f core.QuestionRequest) *schema.Options
 // ElicitQuestion asks the user to fill in a form; see mcp.ElicitQuestion.
 func ElicitQuestion[T any](options Options, key, message string, into *frame.Elicited[T]) *frame.Question {
 	var form *form // which Params makes before Take needs it
-	return frame.Internal(call.Private{}).Question(core.Question{
+	return frame.Internal(facts.Private{}).Question(core.Question{
 		Key: key, Method: protocol.MethodElicit,
 		Params: func(f core.QuestionRequest) (_ json.RawMessage, err error) {
 			rev := f.Revision()
@@ -108,7 +120,7 @@ func Elicit[T any](options Options, f *frame.Frame, key, message string) (frame.
 
 // URLQuestion asks the user to visit a page; see mcp.URLQuestion.
 func URLQuestion(key, message, address string, into *frame.Elicited[struct{}]) *frame.Question {
-	return frame.Internal(call.Private{}).Question(core.Question{
+	return frame.Internal(facts.Private{}).Question(core.Question{
 		Key: key, Method: protocol.MethodElicit,
 		Params: func(f core.QuestionRequest) (json.RawMessage, error) {
 			if err := wire.CheckWebURL(address); err != nil {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/facts"
@@ -130,7 +129,7 @@ func (e *endpoint) open(c *streamable.Call) streamable.Answer {
 	case err != nil:
 		return e.refusal(c, wire.Unavailable("a session cannot be opened", err))
 	}
-	x.SetIdentity(frame.Internal(call.Private{}).Identity(ctx))
+	x.SetIdentity(frame.Internal(facts.Private{}).Identity(ctx))
 	x.Use()
 	used := true
 	defer func() {
@@ -220,12 +219,12 @@ func (e *endpoint) dispatchTo(ctx context.Context, c *streamable.Call, x *sessio
 		return e.refusal(c, fault)
 	}
 	response, fault := e.Host.Dispatcher().Serve(f, c.Buffer)
-	if err := frame.Internal(call.Private{}).Unkept(f); err != nil && response != nil {
+	if err := frame.Internal(facts.Private{}).Unkept(f); err != nil && response != nil {
 		return fails(c, notKept(err))
 	}
 	answer := streamable.Answer{Response: response, Fault: fault}
 	if fault != nil && (fault.Code == protocol.CodeInsufficientScope || fault.Code == protocol.CodeUnauthorized) {
-		answer.Status, answer.Challenge = frame.Internal(call.Private{}).Challenge(f)
+		answer.Status, answer.Challenge = frame.Internal(facts.Private{}).Challenge(f)
 	}
 	return answer
 }

@@ -68,15 +68,14 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/facts"
-	"github.com/talaria-go/mcp/internal/guard"
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/share"
+	"github.com/talaria-go/mcp/internal/streamable"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -112,7 +111,7 @@ type Config struct {
 	Sessions  *session.Manager    // those of HTTP; those of connections are attached to it
 	Askers    core.Askers         // ask the clients of modern requests
 	Revisions []protocol.Revision // that are served, newest first
-	Guard     guard.Guard         // of requests that are upgraded
+	Guard     streamable.Guard    // of requests that are upgraded
 	Post      *post.Office        // reaches the other replicas; nil if there are none
 	Logger    zerolog.Logger
 
@@ -548,7 +547,7 @@ func (m *Manager) Frame(ctx context.Context, x *session.Session, c core.Config) 
 		}
 		c.LogLevel = level
 	}
-	return frame.Internal(call.Private{}).New(ctx, c), nil
+	return frame.Internal(facts.Private{}).New(ctx, c), nil
 }
 
 // Upcalls returns m as its Frames see it.
@@ -625,9 +624,9 @@ func (m *Manager) Do(ctx context.Context, id string, fn func(f *frame.Frame) err
 	if ended.Err() != nil {
 		return fmt.Errorf("%w: %q", ErrSessionNotFound, id)
 	}
-	f := frame.Internal(call.Private{}).New(core.WithPrincipal(ctx, x.Principal()), core.Config{
+	f := frame.Internal(facts.Private{}).New(core.WithPrincipal(ctx, x.Principal()), core.Config{
 		Revision: x.Revision(), Session: x, Askers: (*askers)(m), Peer: sessionPeer{x}, Server: m.Upcalls(),
 	})
 	_, err = m.Host.Dispatcher().Guard(f, func(f *frame.Frame) (protocol.Result, error) { return nil, fn(f) })
-	return cmp.Or(err, frame.Internal(call.Private{}).Unkept(f))
+	return cmp.Or(err, frame.Internal(facts.Private{}).Unkept(f))
 }

@@ -6,9 +6,9 @@ import (
 	"sync"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/dispatch"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/safely"
@@ -138,7 +138,7 @@ func (r *request) notify() {
 // which may be newer. r.ctx must be set.
 func (r *request) frame() (*frame.Frame, *protocol.Error) {
 	if r.session != nil {
-		r.session.SetIdentity(frame.Internal(call.Private{}).Identity(r.ctx))
+		r.session.SetIdentity(frame.Internal(facts.Private{}).Identity(r.ctx))
 	}
 	via := r.conn.opts.via
 	if r.by != nil {

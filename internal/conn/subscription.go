@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/broadcast"
 	"github.com/talaria-go/mcp/internal/streamable"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -26,9 +25,9 @@ type Subscription struct {
 
 	id       protocol.ID
 	accepted protocol.SubscriptionFilter
-	until    time.Time             // when the access token ends; zero if it does not
-	sub      *broadcast.Subscriber // nil until it is open
-	retry    atomic.Int64          // when its client is to come back, as a time.Duration; 0 if that is not said
+	until    time.Time    // when the access token ends; zero if it does not
+	sub      *Subscriber  // nil until it is open
+	retry    atomic.Int64 // when its client is to come back, as a time.Duration; 0 if that is not said
 }
 
 // subscriptionKey is the key of the Subscription in a context.
@@ -53,7 +52,7 @@ func (s *Subscription) IsOpen() bool { return s.sub != nil }
 // subscription, and accepted is the accepted filter, for the client. The
 // subscription ends at until, unless that is zero. Open must be called at most
 // once, by the handler of the request.
-func (s *Subscription) Open(b *broadcast.Broker, join broadcast.Join, id protocol.ID, accepted protocol.SubscriptionFilter, until time.Time) error {
+func (s *Subscription) Open(b *Broker, join Subscribing, id protocol.ID, accepted protocol.SubscriptionFilter, until time.Time) error {
 	join.KeepAlive, join.Wake = s.keepAlive, s.wake
 	sub, err := b.Join(join)
 	if err != nil {
@@ -106,7 +105,7 @@ func (s *Subscription) carry(to streamable.Line) {
 func (s *Subscription) forward(to streamable.Line) (over bool, err error) {
 	buffer := changeBuffers.Get().(*changeBuffer)
 	defer buffer.release()
-	var signs broadcast.Signs
+	var signs Signs
 	buffer.changes, signs = s.sub.Take(buffer.changes)
 	for _, change := range buffer.changes {
 		buffer.text = change.Append(buffer.text[:0], s.id)
@@ -114,10 +113,10 @@ func (s *Subscription) forward(to streamable.Line) (over bool, err error) {
 			return false, err
 		}
 	}
-	if signs&broadcast.KeepAlive != 0 && len(buffer.changes) == 0 {
+	if signs&KeepAlive != 0 && len(buffer.changes) == 0 {
 		err = to.KeepAlive()
 	}
-	return signs&broadcast.Over != 0, err
+	return signs&Over != 0, err
 }
 
 // changeBuffer is the memory that forward works in. It comes from a pool,

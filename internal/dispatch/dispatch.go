@@ -31,7 +31,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -234,7 +234,7 @@ func (d *Dispatcher) Serve(f *frame.Frame, dst []byte) (response []byte, fault *
 	defer d.serving.Add(-1)
 	if len(d.config.Observers) == 0 {
 		response, fault, _, _ = d.answer(f, dst)
-		frame.Internal(call.Private{}).Sending(f, len(response)-len(dst))
+		frame.Internal(facts.Private{}).Sending(f, len(response)-len(dst))
 		return response, fault
 	}
 	w := d.watch(f)
@@ -247,7 +247,7 @@ func (d *Dispatcher) Serve(f *frame.Frame, dst []byte) (response []byte, fault *
 		response, fault, result, err = d.answer(w.f, dst)
 	}
 	w.decide(result, fault, err)
-	frame.Internal(call.Private{}).Sending(w.f, len(response)-len(dst))
+	frame.Internal(facts.Private{}).Sending(w.f, len(response)-len(dst))
 	return response, fault
 }
 
@@ -282,7 +282,7 @@ func (d *Dispatcher) Invalid(f *frame.Frame, err error) {
 // answer has been made, and is an error if err is not nil. A failure of that code is
 // logged, and changes nothing.
 func (d *Dispatcher) ended(f *frame.Frame, err error) {
-	end := frame.Internal(call.Private{}).TakeEnd(f)
+	end := frame.Internal(facts.Private{}).TakeEnd(f)
 	if end == nil {
 		return
 	}
@@ -314,10 +314,10 @@ func (d *Dispatcher) appendFault(f *frame.Frame, dst []byte, err error) (respons
 func (d *Dispatcher) serve(f *frame.Frame) (protocol.Result, error) {
 	result, err := d.chain(f)
 	if err != nil && errors.Is(err, wire.ErrInputRequired) {
-		return frame.Internal(call.Private{}).InputRequired(f)
+		return frame.Internal(facts.Private{}).InputRequired(f)
 	}
 	if err == nil && d.config.OnUnasked != nil {
-		if keys := frame.Internal(call.Private{}).Unanswered(f); len(keys) > 0 {
+		if keys := frame.Internal(facts.Private{}).Unanswered(f); len(keys) > 0 {
 			d.config.OnUnasked(f, keys)
 		}
 	}

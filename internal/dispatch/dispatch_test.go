@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/core"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -26,7 +26,7 @@ func request(ctx context.Context, method, params string, rev protocol.Revision) 
 	if params != "" {
 		c.Request.Params.Raw = []byte(params)
 	}
-	return frame.Internal(call.Private{}).New(ctx, c)
+	return frame.Internal(facts.Private{}).New(ctx, c)
 }
 
 // codeOf is the code of an answer, 0 for a result.

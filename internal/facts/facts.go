@@ -9,6 +9,11 @@ import (
 	"time"
 )
 
+// Private is the parameter of an exported function that is only for packages of
+// this module: users cannot name it, and thus cannot call the function. The zero
+// value is all there is.
+type Private struct{}
+
 // Plan is what a server asks of a schema.Plan besides its schema and decoder.
 type Plan struct {
 	// Headers are the arguments that clients mirror into HTTP headers, nested

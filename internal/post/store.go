@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -12,7 +12,7 @@ import (
 // Guard returns a store as servers use it: whatever its code does, each call
 // returns, and what it returns fits what it was asked for, as scale.Checked says.
 func Guard(store scale.Store) scale.Store {
-	_, stays := store.(interface{ StaysOnGoroutine(call.Private) })
+	_, stays := store.(interface{ StaysOnGoroutine(facts.Private) })
 	return guardedStore{scale.Checked(store), stays}
 }
 

@@ -48,7 +48,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/guard"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
@@ -105,7 +104,7 @@ type Options struct {
 type Handler struct {
 	admission // of what is posted
 	opts      Options
-	guard     guard.Guard
+	guard     Guard
 	bodies    bodyReader
 	sse       sseStreams
 }
@@ -122,7 +121,7 @@ func New(backend Backend, opts Options) *Handler {
 	opts.Retry = orDefault(opts.Retry, DefaultRetry)
 	h := &Handler{
 		admission: admission{backend: backend, batch: opts.MaxBatch},
-		opts:      opts, guard: guard.New(opts.AllowedHosts, opts.AllowedOrigins),
+		opts:      opts, guard: NewGuard(opts.AllowedHosts, opts.AllowedOrigins),
 		bodies: bodyReader{max: opts.MaxBody, limit: opts.ReadTimeout},
 	}
 	h.sse.backend, h.sse.opts = backend, &h.opts

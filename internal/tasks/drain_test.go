@@ -43,7 +43,7 @@ func (s *slowStore) Put(ctx context.Context, writes ...scale.Write) ([]scale.Ent
 }
 
 // drain begins to drain a replica, and returns what is closed when that is over.
-func drain(ctx context.Context, r *replica) <-chan struct{} {
+func drain(ctx context.Context, r *process) <-chan struct{} {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
@@ -66,7 +66,7 @@ func isOver(over <-chan struct{}) bool {
 // at all.
 func TestDrainWaitsForTheStore(t *testing.T) {
 	for _, patient := range []bool{true, false} {
-		shared(t, func(t *testing.T, store *leaky, a, b, _ *replica, task *Task, _ func() error) {
+		shared(t, func(t *testing.T, store *leaky, a, b, _ *process, task *Task, _ func() error) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			store.away.Store(true)
@@ -206,7 +206,7 @@ func TestHandOverWhileRenewed(t *testing.T) {
 		"released":        func(task *Task) { task.Release() },
 		"left to workers": func(task *Task) { task.Leave() },
 	} {
-		shared(t, func(t *testing.T, store *leaky, a, _, _ *replica, _ *Task, _ func() error) {
+		shared(t, func(t *testing.T, store *leaky, a, _, _ *process, _ *Task, _ func() error) {
 			task, err := a.Reserve("ann", 0, 0, func(error) {})
 			if err != nil {
 				t.Fatal(err)
@@ -271,7 +271,7 @@ func TestHandOverWhileTaken(t *testing.T) {
 			t.Fatal(err)
 		}
 		ran := make(chan string, 2)
-		runner := func(name string) *replica {
+		runner := func(name string) *process {
 			return newRunner(t, store, func(context.Context, *Task, []byte) error { ran <- name; return nil })
 		}
 		b := runner("b")

@@ -14,7 +14,7 @@ import (
 )
 
 // leave leaves a task to workers.
-func (r *replica) leave(t *testing.T, owner string) (id string) {
+func (r *process) leave(t *testing.T, owner string) (id string) {
 	t.Helper()
 	task, err := r.Reserve(owner, 0, 0, func(error) {})
 	if err != nil {

@@ -36,7 +36,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/opaque"
 	replicas "github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/share"
@@ -158,7 +157,7 @@ func (m *Manager) Reserve(owner string, ttl, poll time.Duration, cancel context.
 	if ttl <= 0 {
 		ttl = m.config.TTL
 	}
-	t := m.newTask(Record{ID: opaque.NewID(), Owner: owner, Status: protocol.TaskWorking, TTL: ttl, PollInterval: poll}, cancel)
+	t := m.newTask(Record{ID: replicas.NewID(), Owner: owner, Status: protocol.TaskWorking, TTL: ttl, PollInterval: poll}, cancel)
 	if err := m.enter(t); err != nil {
 		return nil, err
 	}
@@ -393,7 +392,7 @@ func (m *Manager) rename(t *Task) (before string) {
 	before = t.record.ID
 	if m.live[before] == t {
 		delete(m.live, before)
-		t.record.ID = opaque.NewID()
+		t.record.ID = replicas.NewID()
 		m.live[t.record.ID] = t
 	}
 	return before
@@ -438,7 +437,7 @@ func (m *Manager) useSoon(fn func(ctx context.Context) error) error {
 // Get returns the record of a task of owner. An unknown task, or that of another
 // owner, is a protocol error, -32602.
 func (m *Manager) Get(ctx context.Context, owner, id string) (Record, error) {
-	if !opaque.IsID(id) { // whatever clients send, a Store is asked only for ids
+	if !replicas.IsID(id) { // whatever clients send, a Store is asked only for ids
 		return Record{}, protocol.Errorf(protocol.CodeInvalidParams, "Task not found: what was sent has not the form of a taskId")
 	}
 	var r Record

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/opaque"
+	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/tasks"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -132,7 +132,7 @@ func TestStoreIsAskedForIDsAlone(t *testing.T) {
 	if got := store.order(); got != "" {
 		t.Errorf("the Store was asked: %s", got)
 	}
-	if _, err := m.Get(t.Context(), "", opaque.NewID()); err == nil || store.order() != "load" {
+	if _, err := m.Get(t.Context(), "", replica.NewID()); err == nil || store.order() != "load" {
 		t.Errorf("%v, %s", err, store.order())
 	}
 }

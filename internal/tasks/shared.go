@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/core"
-	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/internal/post"
+	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -92,15 +92,15 @@ type Shared struct {
 var _ Store = (*Shared)(nil)
 
 // keyOf returns where a task is, and callOf where its call is.
-func keyOf(id string) scale.Key  { return opaque.Key("task", id, slots) }
-func callOf(id string) scale.Key { return opaque.Key("task-call", id, slots) }
+func keyOf(id string) scale.Key  { return replica.StoreKey("task", id, slots) }
+func callOf(id string) scale.Key { return replica.StoreKey("task-call", id, slots) }
 
 // EntryOf returns the key of a task's entry. Its Part is the subject for
 // notifications of its changes.
 func EntryOf(id string) scale.Key { return keyOf(id) }
 
 // partOf returns the name of a part, counting around.
-func partOf(n int) string { return opaque.Part("task", n%slots) }
+func partOf(n int) string { return replica.Partition("task", n%slots) }
 
 // errLong is the error of what has no place in an entry.
 func errLong(what string, bytes int) *protocol.Error {

@@ -21,20 +21,20 @@ import (
 
 const lease = DefaultLease
 
-// replica is a Manager that shares its tasks with others.
-type replica struct {
+// process is a Manager that shares its tasks with others.
+type process struct {
 	*Manager
 	post *post.Office
 }
 
 // newReplica starts a replica in a bubble.
-func newReplica(t *testing.T, store scale.Store) *replica {
+func newReplica(t *testing.T, store scale.Store) *process {
 	t.Helper()
 	return newRunner(t, store, nil)
 }
 
 // newRunner is newReplica of one that runs tasks again.
-func newRunner(t *testing.T, store scale.Store, replay func(context.Context, *Task, []byte) error) *replica {
+func newRunner(t *testing.T, store scale.Store, replay func(context.Context, *Task, []byte) error) *process {
 	t.Helper()
 	sealer := func(use string) *seal.Sealer {
 		s, err := seal.New(use, []byte("a secret of 16 bytes or more"))
@@ -43,7 +43,7 @@ func newRunner(t *testing.T, store scale.Store, replay func(context.Context, *Ta
 		}
 		return s
 	}
-	r := &replica{post: post.New(post.Config{Store: store, Seal: sealer("post")})}
+	r := &process{post: post.New(post.Config{Store: store, Seal: sealer("post")})}
 	r.Manager = NewManager(Config{Store: &Shared{Store: store, Seal: sealer("task"), Post: r.post}, Replay: replay}, nil)
 	r.post.Start(func(m post.Message) { r.Delivered(m) })
 	r.Share()
@@ -52,13 +52,13 @@ func newRunner(t *testing.T, store scale.Store, replay func(context.Context, *Ta
 }
 
 // stop ends a replica, as Shutdown does; without it, it is as if killed.
-func (r *replica) stop() {
+func (r *process) stop() {
 	r.post.Close(context.Background())
 	r.Close()
 }
 
 // want wants a state of a task, at every replica.
-func want(t *testing.T, id string, status protocol.TaskStatus, all ...*replica) {
+func want(t *testing.T, id string, status protocol.TaskStatus, all ...*process) {
 	t.Helper()
 	synctest.Wait()
 	for i, r := range all {
@@ -70,7 +70,7 @@ func want(t *testing.T, id string, status protocol.TaskStatus, all ...*replica) 
 
 // shared runs test with three replicas, and a task of the first. cause gets why
 // its work is to end.
-func shared(t *testing.T, test func(t *testing.T, store *leaky, a, b, c *replica, task *Task, cause func() error)) {
+func shared(t *testing.T, test func(t *testing.T, store *leaky, a, b, c *process, task *Task, cause func() error)) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &leaky{Store: scale.NewLocal()}
 		a, b, c := newReplica(t, store), newReplica(t, store), newReplica(t, store)
@@ -86,7 +86,7 @@ func shared(t *testing.T, test func(t *testing.T, store *leaky, a, b, c *replica
 			}
 			return nil
 		})
-		for _, r := range []*replica{a, b, c} {
+		for _, r := range []*process{a, b, c} {
 			r.stop()
 		}
 	})
@@ -133,7 +133,7 @@ func (s *leaky) Due(ctx context.Context, part, index, owner string, max int, lea
 
 // A task is looked at, and ends, for everybody.
 func TestSharedTask(t *testing.T) {
-	shared(t, func(t *testing.T, _ *leaky, a, b, c *replica, task *Task, _ func() error) {
+	shared(t, func(t *testing.T, _ *leaky, a, b, c *process, task *Task, _ func() error) {
 		id := task.Record().ID
 		want(t, id, protocol.TaskWorking, a, b, c)
 		if _, err := b.Get(t.Context(), "bob", id); err == nil {
@@ -156,7 +156,7 @@ func TestSharedTask(t *testing.T) {
 		}
 		want(t, id, protocol.TaskCompleted, a, b, c)
 		time.Sleep(DefaultTTL)
-		for _, r := range []*replica{a, b} {
+		for _, r := range []*process{a, b} {
 			if _, err := r.Get(t.Context(), "ann", id); err == nil {
 				t.Error("it outlives its time")
 			}
@@ -167,7 +167,7 @@ func TestSharedTask(t *testing.T) {
 // Whoever cancels a task ends it at once, and its work soon; what the work says
 // afterwards counts no more.
 func TestSharedCancel(t *testing.T) {
-	shared(t, func(t *testing.T, _ *leaky, a, b, c *replica, task *Task, cause func() error) {
+	shared(t, func(t *testing.T, _ *leaky, a, b, c *process, task *Task, cause func() error) {
 		id := task.Record().ID
 		if err := b.Cancel(t.Context(), "ann", id); err != nil {
 			t.Fatal(err)
@@ -190,7 +190,7 @@ func TestSharedCancel(t *testing.T) {
 
 // The answers to a task's questions may come to any replica.
 func TestSharedAnswers(t *testing.T) {
-	shared(t, func(t *testing.T, store *leaky, a, b, c *replica, task *Task, _ func() error) {
+	shared(t, func(t *testing.T, store *leaky, a, b, c *process, task *Task, _ func() error) {
 		id := task.Record().ID
 		answered := make(chan string, 1)
 		go func() {
@@ -198,7 +198,7 @@ func TestSharedAnswers(t *testing.T) {
 			answered <- fmt.Sprintf("%s %v", answers, err)
 		}()
 		want(t, id, protocol.TaskInputRequired, a, b, c)
-		update := func(r *replica, owner, key, value string) error {
+		update := func(r *process, owner, key, value string) error {
 			return r.Update(t.Context(), owner, id, map[string]json.RawMessage{key: json.RawMessage(value)})
 		}
 		if err := update(b, "bob", "x", `0`); err == nil {
@@ -225,7 +225,7 @@ func TestSharedAnswers(t *testing.T) {
 
 // A task whose replica is gone fails, with the reason, soon after its lease.
 func TestSharedReplicaLost(t *testing.T) {
-	shared(t, func(t *testing.T, _ *leaky, a, b, c *replica, task *Task, _ func() error) {
+	shared(t, func(t *testing.T, _ *leaky, a, b, c *process, task *Task, _ func() error) {
 		id := task.Record().ID
 		time.Sleep(3 * lease) // the others have been in touch with the store for long
 		a.Close()             // renews nothing any more
@@ -245,7 +245,7 @@ func TestSharedReplicaLost(t *testing.T) {
 
 // A save whose answer is lost ends nothing: the next one follows it.
 func TestSharedAnswerLost(t *testing.T) {
-	shared(t, func(t *testing.T, store *leaky, a, b, c *replica, task *Task, cause func() error) {
+	shared(t, func(t *testing.T, store *leaky, a, b, c *process, task *Task, cause func() error) {
 		id := task.Record().ID
 		store.lose.Store(true)
 		if err := task.Note(wire.Progress{Progress: 1}); err != nil { // is kept later
@@ -268,7 +268,7 @@ func TestSharedAnswerLost(t *testing.T) {
 // when the store answers again, however long it was away: a task of a replica that
 // lives is not lost.
 func TestSharedEndNotKept(t *testing.T) {
-	shared(t, func(t *testing.T, store *leaky, a, b, c *replica, task *Task, _ func() error) {
+	shared(t, func(t *testing.T, store *leaky, a, b, c *process, task *Task, _ func() error) {
 		long, err := a.Create("ann", 0, 0, func(error) {})
 		if err != nil {
 			t.Fatal(err)
@@ -293,7 +293,7 @@ func TestSharedEndNotKept(t *testing.T) {
 // A store that is away for longer than a lease ends no task of a replica that
 // lives.
 func TestSharedStoreAway(t *testing.T) {
-	shared(t, func(t *testing.T, store *leaky, a, b, c *replica, task *Task, cause func() error) {
+	shared(t, func(t *testing.T, store *leaky, a, b, c *process, task *Task, cause func() error) {
 		time.Sleep(3 * lease)
 		store.away.Store(true)
 		time.Sleep(4 * lease)
@@ -353,7 +353,7 @@ func TestSharedOutages(t *testing.T) {
 
 // Progress costs a write a second, however often it is told, and the last is kept.
 func TestSharedNotes(t *testing.T) {
-	shared(t, func(t *testing.T, store *leaky, a, b, c *replica, task *Task, _ func() error) {
+	shared(t, func(t *testing.T, store *leaky, a, b, c *process, task *Task, _ func() error) {
 		before := store.puts.Load()
 		for i := range 1000 {
 			if err := task.Note(wire.Progress{Progress: float64(i + 1)}); err != nil {
@@ -374,7 +374,7 @@ func TestSharedNotes(t *testing.T) {
 // A question that is open when a replica hands its task over stays open: what its
 // client answers meanwhile, the next run gets.
 func TestHandOverKeepsQuestion(t *testing.T) {
-	shared(t, func(t *testing.T, _ *leaky, a, b, _ *replica, _ *Task, _ func() error) {
+	shared(t, func(t *testing.T, _ *leaky, a, b, _ *process, _ *Task, _ func() error) {
 		task, err := a.Create("ann", 0, 0, func(error) {})
 		if err != nil {
 			t.Fatal(err)
@@ -409,7 +409,7 @@ func TestHandOverKeepsQuestion(t *testing.T) {
 // could look at it all the time knows no more of who runs it than others.
 func TestSharedReadOnly(t *testing.T) {
 	for n := range 40 { // when whose turn comes afterwards differs
-		shared(t, func(t *testing.T, store *leaky, a, b, c *replica, task *Task, cause func() error) {
+		shared(t, func(t *testing.T, store *leaky, a, b, c *process, task *Task, cause func() error) {
 			time.Sleep(3 * lease)
 			store.readOnly.Store(true)
 			time.Sleep(lease + time.Duration(n)*250*time.Millisecond)
@@ -427,7 +427,7 @@ func TestSharedReadOnly(t *testing.T) {
 // certain that nobody finds it.
 func TestSharedKeepFails(t *testing.T) {
 	for _, replay := range []bool{true, false} {
-		shared(t, func(t *testing.T, store *leaky, a, _, _ *replica, _ *Task, _ func() error) {
+		shared(t, func(t *testing.T, store *leaky, a, _, _ *process, _ *Task, _ func() error) {
 			keep := func(fails *atomic.Bool) error {
 				task, err := a.Reserve("ann", 0, 0, func(error) {})
 				if err != nil {
@@ -456,7 +456,7 @@ func TestSharedKeepFails(t *testing.T) {
 // An answer that is too long for an entry is refused, wherever it comes, and the
 // task waits for a shorter one.
 func TestSharedAnswerTooLong(t *testing.T) {
-	shared(t, func(t *testing.T, _ *leaky, a, b, _ *replica, task *Task, _ func() error) {
+	shared(t, func(t *testing.T, _ *leaky, a, b, _ *process, task *Task, _ func() error) {
 		answered := make(chan string, 1)
 		go func() {
 			got, err := task.Ask(t.Context(), []protocol.InputRequest{{Key: "x", Method: protocol.MethodRoots}})
@@ -465,7 +465,7 @@ func TestSharedAnswerTooLong(t *testing.T) {
 		synctest.Wait()
 		id := task.Record().ID
 		long := json.RawMessage(`"` + strings.Repeat("x", scale.MaxValue+1) + `"`)
-		for _, r := range []*replica{a, b} {
+		for _, r := range []*process{a, b} {
 			err := r.Update(t.Context(), "ann", id, map[string]json.RawMessage{"x": long})
 			if fault, ok := errors.AsType[*protocol.Error](err); !ok || fault.Code == protocol.CodeUnavailable {
 				t.Errorf("a long answer: %v", err)

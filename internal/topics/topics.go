@@ -55,7 +55,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/protocol"
@@ -218,7 +217,7 @@ func ResourceOf(topic string) (uri string, ok bool) { return strings.CutPrefix(t
 const resources = protocol.MethodResourceUpdated + " "
 
 // keyOf returns where a topic is.
-func keyOf(name string) scale.Key { return opaque.Key("topic", name, slots) }
+func keyOf(name string) scale.Key { return replica.StoreKey("topic", name, slots) }
 
 // knock wakes a goroutine.
 func knock(wake chan struct{}) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -223,7 +223,7 @@ func contentFor(item protocol.Content, rev protocol.Revision) protocol.Content {
 		}
 	case protocol.AudioContent:
 		c.Annotations = annotationsFor(c.Annotations, rev)
-		mime := protocol.Internal(call.Private{}).AudioType(c)
+		mime := protocol.Internal(facts.Private{}).AudioType(c)
 		if rev.Has(protocol.FeatureAudioContent) || mime == "" { // which is an error in every revision
 			return c
 		}

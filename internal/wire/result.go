@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -291,7 +291,7 @@ func appendReadResult(dst []byte, r *protocol.ReadResourceResult, to To) ([]byte
 			dst = append(dst, ',')
 		}
 		var err error
-		if dst, err = protocol.Internal(call.Private{}).AppendResource(dst, c); err != nil {
+		if dst, err = protocol.Internal(facts.Private{}).AppendResource(dst, c); err != nil {
 			return nil, err
 		}
 	}
@@ -362,5 +362,5 @@ func appendItems(dst []byte, items []protocol.Content, rev protocol.Revision) ([
 
 // appendItem appends one item in the form of rev, which must not be nil.
 func appendItem(dst []byte, item protocol.Content, rev protocol.Revision) ([]byte, error) {
-	return protocol.Internal(call.Private{}).AppendContent(dst, contentFor(item, rev))
+	return protocol.Internal(facts.Private{}).AppendContent(dst, contentFor(item, rev))
 }

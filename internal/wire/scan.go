@@ -31,7 +31,7 @@
 package wire
 
 import (
-	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -85,7 +85,7 @@ func ScanBatch(text []byte, rev protocol.Revision, max int) (messages [][]byte, 
 	if max <= 0 {
 		max = DefaultMaxBatch
 	}
-	messages, count, err := protocol.Internal(call.Private{}).SplitBatch(text, rev, max)
+	messages, count, err := protocol.Internal(facts.Private{}).SplitBatch(text, rev, max)
 	switch {
 	case err != nil:
 		fault := err.(*protocol.Error)

@@ -39,7 +39,7 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/rs/zerolog"
 
-	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/scale"
 )
 
@@ -117,7 +117,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 
 // StaysOnGoroutine tells servers that no call of the Store ends its goroutine, and that
 // each ends in time.
-func (s *Store) StaysOnGoroutine(call.Private) {}
+func (s *Store) StaysOnGoroutine(facts.Private) {}
 
 // Close ends the connections. The Watchers of the Store have to be closed before.
 func (s *Store) Close() {

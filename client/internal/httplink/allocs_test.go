@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp/client/internal/link"
-	"github.com/talaria-go/mcp/internal/origin"
+	"github.com/talaria-go/mcp/internal/clients/origin"
 	"github.com/talaria-go/mcp/protocol"
 )
 

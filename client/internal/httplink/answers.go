@@ -7,8 +7,8 @@ import (
 	"net/http"
 
 	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/internal/clients/origin"
 	"github.com/talaria-go/mcp/internal/jsonx"
-	"github.com/talaria-go/mcp/internal/origin"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"

@@ -13,7 +13,7 @@ import (
 	"github.com/talaria-go/mcp/client/internal/httplink"
 	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/client/internal/linktest"
-	"github.com/talaria-go/mcp/internal/origin"
+	"github.com/talaria-go/mcp/internal/clients/origin"
 	"github.com/talaria-go/mcp/protocol"
 )
 

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client/internal/link"
-	"github.com/talaria-go/mcp/client/internal/sse"
-	"github.com/talaria-go/mcp/internal/attend"
-	"github.com/talaria-go/mcp/internal/origin"
+	"github.com/talaria-go/mcp/client/internal/sselink"
+	"github.com/talaria-go/mcp/internal/clients/attend"
+	"github.com/talaria-go/mcp/internal/clients/origin"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
@@ -105,7 +105,7 @@ func (l *Link) post(ctx context.Context, s *sending, m *link.Message) error {
 	case res.StatusCode/100 != 2:
 		return l.refused(res, m, session)
 	case want == nil:
-		if kind == sse.MediaType {
+		if kind == sselink.MediaType {
 			return res.Body.Close() // it may have no end
 		}
 		origin.Discard(res.Body)
@@ -116,10 +116,10 @@ func (l *Link) post(ctx context.Context, s *sending, m *link.Message) error {
 		return status
 	case kind == "application/json" || kind == "":
 		return l.takeJSON(res, m)
-	case kind == sse.MediaType:
+	case kind == sselink.MediaType:
 		return (&stream{l: l, during: m, want: want, sending: s}).answer(ctx, res)
 	}
-	return origin.WrongType(res, "application/json or "+sse.MediaType)
+	return origin.WrongType(res, "application/json or "+sselink.MediaType)
 }
 
 // refused handles a response whose status is not 2xx. A body that answers the

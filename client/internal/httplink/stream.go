@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client/internal/link"
-	"github.com/talaria-go/mcp/client/internal/sse"
-	"github.com/talaria-go/mcp/internal/attend"
-	"github.com/talaria-go/mcp/internal/origin"
+	"github.com/talaria-go/mcp/client/internal/sselink"
+	"github.com/talaria-go/mcp/internal/clients/attend"
+	"github.com/talaria-go/mcp/internal/clients/origin"
 	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
@@ -120,7 +120,7 @@ func (s *stream) wait(ctx context.Context) error {
 // if another attempt would be of no use.
 func (s *stream) get(ctx context.Context) (res *http.Response, lasting bool, err error) {
 	header := s.l.session.bare()
-	header["Accept"] = []string{sse.MediaType}
+	header["Accept"] = []string{sselink.MediaType}
 	if s.lastID != "" {
 		header[eventHeader] = []string{s.lastID}
 	}
@@ -131,10 +131,10 @@ func (s *stream) get(ctx context.Context) (res *http.Response, lasting bool, err
 	}
 	session := header[sessionHeader]
 	switch {
-	case res.StatusCode == http.StatusOK && origin.MediaType(res) == sse.MediaType:
+	case res.StatusCode == http.StatusOK && origin.MediaType(res) == sselink.MediaType:
 		return res, false, nil
 	case res.StatusCode == http.StatusOK:
-		return nil, true, origin.WrongType(res, sse.MediaType)
+		return nil, true, origin.WrongType(res, sselink.MediaType)
 	case res.StatusCode == http.StatusNotFound && len(session) > 0:
 		return nil, true, fmt.Errorf("%w: %s", link.ErrSession, origin.Status(res))
 	}

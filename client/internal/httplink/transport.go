@@ -25,9 +25,8 @@ import (
 	"sync"
 
 	"github.com/talaria-go/mcp/client/internal/link"
-	"github.com/talaria-go/mcp/client/internal/sse"
 	"github.com/talaria-go/mcp/client/internal/sselink"
-	"github.com/talaria-go/mcp/internal/origin"
+	"github.com/talaria-go/mcp/internal/clients/origin"
 )
 
 // Transport opens links to one MCP endpoint. Readers and buffers are shared by
@@ -35,7 +34,7 @@ import (
 type Transport struct {
 	server   *origin.Server
 	noStream bool
-	readers  sync.Pool // of *sse.Reader
+	readers  sync.Pool // of *sselink.Reader
 	buffers  sync.Pool // of *[]byte
 }
 
@@ -53,7 +52,7 @@ func (t *Transport) Open(_ context.Context, to link.Receiver) (link.Link, error)
 	l := &Link{t: t, to: to, sends: map[*sending]context.CancelFunc{}, ended: make(chan struct{})}
 	l.session.base = t.server.Header()
 	l.session.base.Set("Content-Type", "application/json")
-	l.session.base.Set("Accept", "application/json, "+sse.MediaType)
+	l.session.base.Set("Accept", "application/json, "+sselink.MediaType)
 	l.ctx, l.cancel = context.WithCancelCause(context.Background())
 	return l, nil
 }
@@ -61,10 +60,10 @@ func (t *Transport) Open(_ context.Context, to link.Receiver) (link.Link, error)
 // reader returns a reader for the events of a response, one that was used
 // before if there is any. The caller puts it back when it has done with the
 // last event, whose data is in the reader's memory.
-func (t *Transport) reader(res *http.Response) *sse.Reader {
-	r, ok := t.readers.Get().(*sse.Reader)
+func (t *Transport) reader(res *http.Response) *sselink.Reader {
+	r, ok := t.readers.Get().(*sselink.Reader)
 	if !ok {
-		return sse.NewReader(res.Body, t.server.MaxMessage())
+		return sselink.NewReader(res.Body, t.server.MaxMessage())
 	}
 	r.Reset(res.Body)
 	return r

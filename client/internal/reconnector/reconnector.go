@@ -25,7 +25,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/internal/attend"
+	"github.com/talaria-go/mcp/internal/clients/attend"
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/pause"
 )

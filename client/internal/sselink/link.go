@@ -22,9 +22,8 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client/internal/link"
-	"github.com/talaria-go/mcp/client/internal/sse"
-	"github.com/talaria-go/mcp/internal/attend"
-	"github.com/talaria-go/mcp/internal/origin"
+	"github.com/talaria-go/mcp/internal/clients/attend"
+	"github.com/talaria-go/mcp/internal/clients/origin"
 	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
@@ -67,7 +66,7 @@ type Link struct {
 // reads; close must be called when it has ended.
 type connection struct {
 	res    *http.Response
-	events *sse.Reader
+	events *Reader
 	post   *url.URL
 	cancel context.CancelCauseFunc // of the exchange
 }
@@ -83,7 +82,7 @@ func (c *connection) close() {
 func (t *Transport) Open(ctx context.Context, to link.Receiver) (link.Link, error) {
 	l := &Link{server: t.server, to: to, header: t.server.Header(), ended: make(chan struct{})}
 	l.header.Set("Content-Type", "application/json")
-	l.header.Set("Accept", "application/json, "+sse.MediaType)
+	l.header.Set("Accept", "application/json, "+MediaType)
 	l.ctx, l.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { l.cancel(context.Cause(ctx)) })
 	c, err := l.connect(l.ctx, "")
@@ -119,7 +118,7 @@ func (l *Link) connect(ctx context.Context, lastID string) (c *connection, err e
 		}
 	}()
 	header := l.server.Header()
-	header.Set("Accept", sse.MediaType)
+	header.Set("Accept", MediaType)
 	if lastID != "" {
 		header.Set("Last-Event-ID", lastID)
 	}
@@ -129,13 +128,13 @@ func (l *Link) connect(ctx context.Context, lastID string) (c *connection, err e
 		return nil, err
 	case res.StatusCode != http.StatusOK:
 		return nil, origin.Status(res)
-	case origin.MediaType(res) != sse.MediaType:
-		return nil, origin.WrongType(res, sse.MediaType)
+	case origin.MediaType(res) != MediaType:
+		return nil, origin.WrongType(res, MediaType)
 	}
-	c = &connection{res: res, events: sse.NewReader(res.Body, l.server.MaxMessage()), cancel: cancel}
+	c = &connection{res: res, events: NewReader(res.Body, l.server.MaxMessage()), cancel: cancel}
 	c.events.SetLastID(lastID)
 	for c.post == nil && err == nil {
-		var event sse.Event
+		var event Event
 		if event, err = c.events.Next(); err == nil && event.Type == "endpoint" {
 			c.post, err = l.server.Resolve(string(event.Data))
 		}

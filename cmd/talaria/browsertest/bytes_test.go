@@ -10,8 +10,8 @@ import (
 
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/talaria-go/mcp/internal/recording"
 	"github.com/talaria-go/mcp/internal/test/testdep"
+	"github.com/talaria-go/mcp/internal/tooling/recording"
 )
 
 // find goes to a tool by the palette, and waits for its form.

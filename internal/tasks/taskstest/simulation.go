@@ -16,8 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/opaque"
 	"github.com/talaria-go/mcp/internal/post"
+	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/tasks"
 	"github.com/talaria-go/mcp/protocol"
@@ -45,7 +45,7 @@ type Simulation struct {
 
 	mu       sync.Mutex
 	random   *rand.Rand
-	replicas []*replica
+	replicas []*process
 	faults   []string
 	counter  int64
 	acked    map[string]bool // "id kind key": acknowledged facts
@@ -198,7 +198,7 @@ func (s *Simulation) next() json.RawMessage {
 }
 
 // any returns a replica that lives.
-func (s *Simulation) any() *replica {
+func (s *Simulation) any() *process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
@@ -250,8 +250,8 @@ func (s *Simulation) client(ctx context.Context, n int) {
 	}
 }
 
-// replica is one of the fleet.
-type replica struct {
+// process is one of the fleet.
+type process struct {
 	*tasks.Manager
 	sim    *Simulation
 	post   *post.Office
@@ -264,7 +264,7 @@ type replica struct {
 
 // start starts a replica.
 func (s *Simulation) start() {
-	r := &replica{sim: s, store: &faultyStore{Store: &s.history, sim: s}}
+	r := &process{sim: s, store: &faultyStore{Store: &s.history, sim: s}}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	box, _ := seal.New("post", []byte("a secret of 16 bytes or more"))
 	r.post = post.New(post.Config{Store: r.store, Seal: box})
@@ -288,13 +288,13 @@ func (s *Simulation) start() {
 }
 
 // kill ends a replica at once: nothing that it does has an effect any more.
-func (r *replica) kill() {
+func (r *process) kill() {
 	r.store.die()
 	r.end()
 }
 
 // end ends a replica.
-func (r *replica) end() {
+func (r *process) end() {
 	r.closed.Do(func() {
 		r.stop()
 		r.store.resume()
@@ -304,7 +304,7 @@ func (r *replica) end() {
 }
 
 // create makes a task, and returns its id once the client would know it.
-func (r *replica) create(n int) (id string) {
+func (r *process) create(n int) (id string) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	t, err := r.Reserve(owner, 0, 0, cancel)
 	if err != nil {
@@ -348,7 +348,7 @@ func (s *Simulation) giveUp(ctx context.Context, id string) {
 
 // handle is the handler of all tasks. Its actions depend only on the call, so
 // that a second run does what the first did.
-func (r *replica) handle(ctx context.Context, t *tasks.Task, call string) {
+func (r *process) handle(ctx context.Context, t *tasks.Task, call string) {
 	var n int
 	_, _ = fmt.Sscanf(call, "steps %d", &n)
 	steps := rand.New(rand.NewPCG(r.sim.Seed, uint64(n)))
@@ -573,7 +573,7 @@ func (h *history) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry
 func (h *history) of(id string) []state {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return inOrder(h.chains[opaque.Key("task", id, 4).Name])
+	return inOrder(h.chains[replica.StoreKey("task", id, 4).Name])
 }
 
 // inOrder sorts states by when they were written.

@@ -16,8 +16,8 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/auth"
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/core"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/test/harness"
 	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
@@ -334,11 +334,11 @@ func TestRequireScopesOfArguments(t *testing.T) {
 				}
 			}
 			// The same with nothing else that is needed, and without Bearer.
-			f := frame.Internal(call.Private{}).New(mcp.WithIdentity(t.Context(), &frame.Identity{Subject: "alice"}), core.Config{Revision: rev})
+			f := frame.Internal(facts.Private{}).New(mcp.WithIdentity(t.Context(), &frame.Identity{Subject: "alice"}), core.Config{Revision: rev})
 			if fault := f.RequireScopes("folder:" + folder); fault == nil || strings.Contains(fault.Error(), "folder:") {
 				t.Errorf("%q: %v", folder, fault)
 			}
-			if status, challenge := frame.Internal(call.Private{}).Challenge(f); status != 0 || challenge != "" {
+			if status, challenge := frame.Internal(facts.Private{}).Challenge(f); status != 0 || challenge != "" {
 				t.Errorf("%q: %d, %q", folder, status, challenge)
 			}
 		}

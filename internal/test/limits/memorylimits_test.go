@@ -16,9 +16,9 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/auth"
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/broadcast"
-	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/conn"
 	"github.com/talaria-go/mcp/internal/core"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/tasks"
 	"github.com/talaria-go/mcp/internal/test/harness"
 	"github.com/talaria-go/mcp/internal/test/testproc"
@@ -56,7 +56,7 @@ func TestKept(t *testing.T) {
 		{"URIs that sessions subscribed to", defaultSessionMemory, map[string]func(t *testing.T) (any, int){
 			"short": keepURIs(8), "long": keepURIs(wire.MaxURI),
 		}},
-		{"subscriptions", broadcast.MaxTopics, map[string]func(t *testing.T) (any, int){
+		{"subscriptions", conn.MaxTopics, map[string]func(t *testing.T) (any, int){
 			"short": keepTopics(8), "long": keepTopics(wire.MaxURI),
 		}},
 		{"tasks", tasks.DefaultMemory + tasks.DefaultMax*2*kib, map[string]func(t *testing.T) (any, int){
@@ -189,14 +189,14 @@ func keepURIs(length int) func(t *testing.T) (any, int) {
 // keepTopics joins a Broker with URIs of that length until it is full.
 func keepTopics(length int) func(t *testing.T) (any, int) {
 	return func(t *testing.T) (any, int) {
-		h := broadcast.New(20_000, -1, 0)
+		h := conn.NewBroker(20_000, -1, 0)
 		for n := 0; ; n++ {
 			topics := make([]string, min(defaultResources, wire.MaxSubscribed/length))
 			for i := range topics {
 				topics[i] = fmt.Sprintf("%0*d", length, n*defaultResources+i)
 			}
-			if _, err := h.Join(broadcast.Join{Topics: topics, Wake: func() {}}); err != nil {
-				return h, broadcast.MaxTopics
+			if _, err := h.Join(conn.Subscribing{Topics: topics, Wake: func() {}}); err != nil {
+				return h, conn.MaxTopics
 			}
 		}
 	}
@@ -234,7 +234,7 @@ func keepLimits(t *testing.T) (any, int) {
 				lengths = append(lengths, 5000)
 			}
 			for _, length := range lengths {
-				f := frame.Internal(call.Private{}).New(core.WithPrincipal(t.Context(), fmt.Sprint(c)), core.Config{
+				f := frame.Internal(facts.Private{}).New(core.WithPrincipal(t.Context(), fmt.Sprint(c)), core.Config{
 					Request: &core.Request{Method: protocol.MethodToolsCall, Params: protocol.Params{Name: fmt.Sprintf("%0*d", length, n)}},
 				})
 				_, _ = h(f)
@@ -251,7 +251,7 @@ func keepManyLimits(t *testing.T) (any, int) {
 	const clients = 200
 	for c := range clients {
 		for n := range 200 {
-			f := frame.Internal(call.Private{}).New(core.WithPrincipal(t.Context(), fmt.Sprint(c)), core.Config{
+			f := frame.Internal(facts.Private{}).New(core.WithPrincipal(t.Context(), fmt.Sprint(c)), core.Config{
 				Request: &core.Request{Method: protocol.MethodToolsCall, Params: protocol.Params{Name: fmt.Sprintf("%0*d", 120, n)}},
 			})
 			_, _ = h(f)

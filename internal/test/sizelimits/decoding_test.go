@@ -18,7 +18,7 @@ import (
 var direct = map[string]map[string]int{
 	"its own text, which comes back from a store, another replica, a page of the command or the go tool": {
 		"auth/oauth/filestore.go": 1, "auth/oauth/storage.go": 1, "client/handlers.go": 1, "host.go": 2, "internal/ask/ask.go": 1,
-		"internal/core/values.go": 3, "internal/mrtr/askers.go": 1, "internal/tasks/shared.go": 1,
+		"internal/core/values.go": 3, "internal/ask/askers.go": 1, "internal/tasks/shared.go": 1,
 		"internal/tasks/store.go": 1, "internal/tasks/sweeper.go": 2, "internal/topics/fleet.go": 1, "middleware/limit.go": 2,
 		"session/relay.go": 2, "session/store.go": 1, "slogwriter/slogwriter.go": 4, "tasks.go": 1,
 		"cmd/talaria/internal/browser/keys.go": 1, "cmd/talaria/internal/dev/tool.go": 1, "cmd/talaria/internal/form/form.go": 1, "cmd/talaria/internal/inspector/pages.go": 3,
@@ -26,7 +26,7 @@ var direct = map[string]map[string]int{
 	},
 	"token by token, or with numbers as they are written; the text is part of a document that was read": {
 		"client/config/json.go": 2, "client/skills/entry.go": 2, "cmd/talaria/internal/inspector/secret.go": 2, "cmd/talaria/internal/shellwords/shellwords.go": 1,
-		"internal/hostrules/schema.go": 1, "internal/mrtr/askers.go": 1, "internal/skillhead/skillhead.go": 2, "internal/toollock/lock.go": 1,
+		"internal/tooling/hostrules/schema.go": 1, "internal/ask/askers.go": 1, "internal/skillhead/skillhead.go": 2, "internal/tooling/toollock/lock.go": 1,
 		"middleware/cache.go": 1, "openapi/document.go": 1, "schema/finish.go": 1, "schema/raw/raw.go": 1, "schema/unique.go": 1, "cmd/talaria/internal/arguments/reader.go": 1,
 	},
 	"a text, a list or an object, without numbers, of a document that was read": {

@@ -3,8 +3,8 @@ package zoo
 import (
 	"testing"
 
-	"github.com/talaria-go/mcp/internal/call"
-	"github.com/talaria-go/mcp/internal/hostrules"
+	"github.com/talaria-go/mcp/internal/facts"
+	"github.com/talaria-go/mcp/internal/tooling/hostrules"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -13,7 +13,7 @@ import (
 func TestHostsTakeTheZoo(t *testing.T) {
 	types := map[string]map[string]bool{}
 	for _, c := range Cases() {
-		tool := protocol.Tool{Name: "t", Description: "d", InputSchema: c.Plan.Internal(call.Private{}).Narrow}
+		tool := protocol.Tool{Name: "t", Description: "d", InputSchema: c.Plan.Internal(facts.Private{}).Narrow}
 		for _, f := range hostrules.Check("", []protocol.Tool{tool}) {
 			if !f.Rule.Fails {
 				continue

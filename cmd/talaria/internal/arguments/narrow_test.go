@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/call"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/schema"
 )
 
@@ -29,7 +29,7 @@ func TestNarrowSchemas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	narrow, exact := object(t, string(plan.Internal(call.Private{}).Narrow)), object(t, string(plan.JSON()))
+	narrow, exact := object(t, string(plan.Internal(facts.Private{}).Narrow)), object(t, string(plan.JSON()))
 	for _, words := range [][]string{
 		{"text=5", "count=5", "kind=1", "sure=true", "list=[\"1\"]", "inner.a=7", "since=2026-01-02T03:04:05Z", "map.k=3"},
 		{"text:=null", "count=null", "kind=null", "sure=null", "list:=null", "inner=null", "since:=null", "map=null"},

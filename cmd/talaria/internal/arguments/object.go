@@ -12,9 +12,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/talaria-go/mcp/internal/files"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/names"
+	"github.com/talaria-go/mcp/internal/tooling/files"
 	"github.com/talaria-go/mcp/schema"
 	"github.com/talaria-go/mcp/schema/raw"
 )

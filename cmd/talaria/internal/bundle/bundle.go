@@ -15,7 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/talaria-go/mcp/internal/files"
+	"github.com/talaria-go/mcp/internal/tooling/files"
 )
 
 // Source is what a bundle is made of.

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/files"
+	"github.com/talaria-go/mcp/internal/tooling/files"
 )
 
 // maxConfig bounds what is taken for a configuration file.

@@ -24,8 +24,8 @@ import (
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/record"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/shellwords"
-	"github.com/talaria-go/mcp/internal/recording"
 	"github.com/talaria-go/mcp/internal/test/testdep"
+	"github.com/talaria-go/mcp/internal/tooling/recording"
 	"github.com/talaria-go/mcp/schema"
 )
 

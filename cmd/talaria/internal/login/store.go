@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/auth/oauth"
-	"github.com/talaria-go/mcp/internal/files"
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/tooling/files"
 )
 
 // Login describes how a user logged in to a server, so that later commands can

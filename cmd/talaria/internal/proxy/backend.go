@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/clients/subscriptions"
 	"github.com/talaria-go/mcp/internal/jsonx"
-	"github.com/talaria-go/mcp/internal/subscriptions"
 	"github.com/talaria-go/mcp/protocol"
 )
 

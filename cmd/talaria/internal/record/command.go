@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/recording"
+	"github.com/talaria-go/mcp/internal/tooling/recording"
 )
 
 // Streams are those of the program that a command takes the place of.

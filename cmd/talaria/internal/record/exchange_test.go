@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/talaria-go/mcp/internal/recording"
+	"github.com/talaria-go/mcp/internal/tooling/recording"
 )
 
 type tripper func(*http.Request) (*http.Response, error)

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/cmd/talaria/internal/statedir"
-	"github.com/talaria-go/mcp/internal/files"
-	"github.com/talaria-go/mcp/internal/recording"
+	"github.com/talaria-go/mcp/internal/tooling/files"
+	"github.com/talaria-go/mcp/internal/tooling/recording"
 )
 
 // MaxFile is how long a recording may become, in bytes.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/talaria-go/mcp/internal/recording"
+	"github.com/talaria-go/mcp/internal/tooling/recording"
 )
 
 // endsLate is the body of a request whose end comes after a while.

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/recording"
 	"github.com/talaria-go/mcp/internal/test/testdep"
+	"github.com/talaria-go/mcp/internal/tooling/recording"
 )
 
 // entries reads what was recorded, by kind; each text with its newline.

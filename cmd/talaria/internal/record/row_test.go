@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/talaria-go/mcp/internal/recording"
+	"github.com/talaria-go/mcp/internal/tooling/recording"
 )
 
 // shownRows are the rows of a store as a person sees them, the oldest first, and how

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
-	"github.com/talaria-go/mcp/internal/recording"
+	"github.com/talaria-go/mcp/internal/tooling/recording"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
 )

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/recording"
+	"github.com/talaria-go/mcp/internal/tooling/recording"
 )
 
 // fullStore is a store that keeps all it can of messages that are about so long: words

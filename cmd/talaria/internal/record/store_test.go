@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/recording"
 	"github.com/talaria-go/mcp/internal/test/testdep"
+	"github.com/talaria-go/mcp/internal/tooling/recording"
 )
 
 // filled is a store that has read all of the entries.

@@ -14,7 +14,7 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/render"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
-	"github.com/talaria-go/mcp/internal/subscriptions"
+	"github.com/talaria-go/mcp/internal/clients/subscriptions"
 	"github.com/talaria-go/mcp/protocol"
 )
 

@@ -1,4 +1,4 @@
-package sse_test
+package sselink_test
 
 import (
 	"errors"
@@ -11,12 +11,12 @@ import (
 	"testing/iotest"
 	"time"
 
-	"github.com/talaria-go/mcp/client/internal/sse"
+	"github.com/talaria-go/mcp/client/internal/sselink"
 	"github.com/talaria-go/mcp/transport"
 )
 
 // all reads a stream to its end and writes each event as type|data|id.
-func all(r *sse.Reader) (events []string, err error) {
+func all(r *sselink.Reader) (events []string, err error) {
 	for {
 		e, err := r.Next()
 		if _, long := errors.AsType[*transport.TooLongError](err); long {
@@ -77,7 +77,7 @@ func TestReader(t *testing.T) {
 	}
 	for _, tt := range tests {
 		for how, wrap := range ways {
-			r := sse.NewReader(wrap(strings.NewReader(tt.stream)), 10)
+			r := sselink.NewReader(wrap(strings.NewReader(tt.stream)), 10)
 			got, err := all(r)
 			if !slices.Equal(got, tt.want) || err != io.EOF {
 				t.Errorf("%s, read %s: %.80q, %v; want %q, EOF", tt.name, how, got, err, tt.want)
@@ -105,7 +105,7 @@ func TestReaderRetry(t *testing.T) {
 		{"retry: 99999999999999999999999", 24 * time.Hour, true},
 	}
 	for _, tt := range tests {
-		r := sse.NewReader(strings.NewReader(tt.value+"\n\n"), 10)
+		r := sselink.NewReader(strings.NewReader(tt.value+"\n\n"), 10)
 		if _, err := r.Next(); err != io.EOF {
 			t.Errorf("%q: %v, want no event", tt.value, err)
 		}
@@ -118,7 +118,7 @@ func TestReaderRetry(t *testing.T) {
 // An error of the stream is not taken for its end.
 func TestReaderBroken(t *testing.T) {
 	broken := errors.New("broken")
-	r := sse.NewReader(io.MultiReader(strings.NewReader("data: a\n\ndata: b\n"), iotest.ErrReader(broken)), 10)
+	r := sselink.NewReader(io.MultiReader(strings.NewReader("data: a\n\ndata: b\n"), iotest.ErrReader(broken)), 10)
 	if got, err := all(r); !slices.Equal(got, []string{"message|a|"}) || err != broken {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -127,7 +127,7 @@ func TestReaderBroken(t *testing.T) {
 // A line or an event without end costs no memory.
 func TestReaderEndless(t *testing.T) {
 	for name, text := range map[string]string{"line": "x", "event": "data: x\n", "comment": ":\n", "id": "id: 1\n"} {
-		r := sse.NewReader(io.LimitReader(&repeat{text: text}, 8<<20), 1<<10)
+		r := sselink.NewReader(io.LimitReader(&repeat{text: text}, 8<<20), 1<<10)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		_, err := all(r)
@@ -173,12 +173,12 @@ func FuzzReader(f *testing.F) {
 			t.Skip("long enough")
 		}
 		stream = strings.ReplaceAll(stream, "~", strings.Repeat("x", int(run%9000)))
-		whole, err := all(sse.NewReader(strings.NewReader(stream), limit))
+		whole, err := all(sselink.NewReader(strings.NewReader(stream), limit))
 		if err != io.EOF {
 			t.Fatalf("ended with %v", err)
 		}
 		for _, size := range []int{1, int(size) + 1} {
-			got, err := all(sse.NewReader(chunks{strings.NewReader(stream), size}, limit))
+			got, err := all(sselink.NewReader(chunks{strings.NewReader(stream), size}, limit))
 			if err != io.EOF || !slices.Equal(whole, got) {
 				t.Fatalf("whole %q\nin pieces of %d %q, %v", whole, size, got, err)
 			}
@@ -193,7 +193,7 @@ func FuzzReader(f *testing.F) {
 
 func BenchmarkReader(b *testing.B) {
 	text := "event: message\nid: 17\ndata: " + strings.Repeat("x", 500) + "\n\n"
-	r := sse.NewReader(io.LimitReader(&repeat{text: text}, int64(b.N*len(text))), 1<<20)
+	r := sselink.NewReader(io.LimitReader(&repeat{text: text}, int64(b.N*len(text))), 1<<20)
 	b.ReportAllocs()
 	for range b.N {
 		if _, err := r.Next(); err != nil {

@@ -1,18 +1,4 @@
-// Package guard keeps web pages away from servers that were not meant for
-// them, on every transport that begins with an HTTP request.
-//
-// A browser lets any page send requests to servers on the user's own machine or
-// network. Two headers tell these from others, and [Guard] checks both. Origin
-// names the site of the page. Host names the server as the page calls it: with
-// DNS rebinding a site makes its own name point to a loopback address, after
-// which its requests have the server's own origin, but not a loopback name.
-//
-// Package mcp makes one Guard from Options.AllowedHosts and AllowedOrigins.
-// internal/streamable and internal/conn check each request before they read its
-// body, and refuse it with the reason.
-//
-// Specification: what basic/transports of every revision says of security.
-package guard
+package streamable
 
 import (
 	"fmt"
@@ -24,17 +10,21 @@ import (
 	"strings"
 )
 
-// Guard checks the Host and Origin headers, as every revision demands. It does
+// Guard checks the Host and Origin headers, as every revision demands (basic/transports,
+// "Security"). A browser lets any page send requests to servers on the user's own machine
+// or network. Origin names the site of the page. Host names the server as the page calls
+// it: with DNS rebinding a site makes its own name point to a loopback address, after which
+// its requests have the server's own origin, but not a loopback name. It does
 // not change and is safe for concurrent use.
 type Guard struct {
 	hosts   []string
 	origins []string
 }
 
-// New returns a Guard that serves the values of Host and Origin that are
+// NewGuard returns a Guard that serves the values of Host and Origin that are
 // listed. Without hosts it serves any, but on loopback addresses only loopback
 // names; the server's own origin is always served.
-func New(hosts, origins []string) Guard {
+func NewGuard(hosts, origins []string) Guard {
 	g := Guard{hosts: lower(hosts), origins: lower(origins)}
 	for i, host := range g.hosts {
 		if strings.HasSuffix(host, "]") { // an IPv6 address without port

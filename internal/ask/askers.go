@@ -1,25 +1,4 @@
-// Package mrtr asks modern clients, which cannot be sent requests: it keeps
-// what a handler has asked and learned in a sealed state that travels to the
-// client and back (basic/patterns/mrtr of 2026-07-28).
-//
-// A request takes several rounds. In each, the handler runs from its start. A
-// question that has no answer yet ends the round: the result names the
-// questions and has the state, and the client sends the same request again,
-// with its answers and that state. The server keeps nothing between the rounds,
-// so that any process with the same keys can serve the next one.
-//
-//   - [Askers] makes the core.Asker of each request. A Server has one.
-//   - A seal.Sealer encrypts the state. It is bound to the principal, the method,
-//     the name and the arguments of the request, so that a client can neither
-//     read nor change it, nor send it with another request.
-//
-// A state does not stop a client from sending one round twice: what must happen
-// once needs a guard of its own. Its expiry, its size and the number of rounds
-// are bounded by [Config].
-//
-// The package starts no goroutines. Legacy clients, which can be sent requests,
-// are asked by package session; clients of a task by internal/tasks.
-package mrtr
+package ask
 
 import (
 	"bytes"
@@ -40,7 +19,7 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// The defaults of Config.
+// The defaults of AskersConfig.
 const (
 	DefaultExpiry    = 15 * time.Minute
 	DefaultMaxRounds = 10
@@ -49,7 +28,7 @@ const (
 )
 
 // Config bounds the rounds of a request.
-type Config struct {
+type AskersConfig struct {
 	Expiry    time.Duration // how long a client may take to answer; 0 means DefaultExpiry
 	MaxRounds int           // how often one request may be asked; 0 means DefaultMaxRounds
 	MaxState  int           // bytes of a sealed state; 0 means DefaultMaxState
@@ -60,11 +39,11 @@ type Config struct {
 // for concurrent use.
 type Askers struct {
 	sealer *seal.Sealer
-	config Config
+	config AskersConfig
 }
 
-// New returns Askers that seal with sealer, which is one for seal.Rounds.
-func New(sealer *seal.Sealer, config Config) *Askers {
+// NewAskers returns Askers that seal with sealer, which is one for seal.Rounds.
+func NewAskers(sealer *seal.Sealer, config AskersConfig) *Askers {
 	if config.Expiry <= 0 {
 		config.Expiry = DefaultExpiry
 	}
@@ -84,7 +63,7 @@ func (a *Askers) Asker(of core.AskerRequest) core.Asker {
 }
 
 // state has the answers and values of a request so far, as sealed JSON. The
-// names of its members are short, because it counts against Config.MaxState and
+// names of its members are short, because it counts against AskersConfig.MaxState and
 // travels in both directions in each round.
 type state struct {
 	Expires int64                      `json:"e"` // Unix seconds
@@ -232,7 +211,7 @@ func (r *request) Known() core.Recorded {
 
 // Required implements core.Asker. It is called once, when the handler has
 // returned ErrInputRequired, and makes the result with the questions and the
-// sealed state. It fails if nothing was asked, or a bound of the Config is
+// sealed state. It fails if nothing was asked, or a bound of the AskersConfig is
 // reached.
 func (r *request) Required() (protocol.Result, error) {
 	r.mu.Lock()

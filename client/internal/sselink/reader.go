@@ -1,17 +1,4 @@
-// Package sse reads streams of server-sent events (HTML Living Standard,
-// section 9.2.6), as streamable HTTP and HTTP+SSE send them.
-//
-// A [Reader] returns one event after the other. Its memory is bounded whatever
-// the stream contains: the data of an event by a limit, lines, ids and names of
-// events by constants. An event beyond the limit is skipped and reported once;
-// the stream continues. How the stream is split into reads makes no difference
-// to what is returned.
-//
-// httplink and sselink read their streams with it, one goroutine for each. The
-// Reader knows nothing of HTTP: it neither closes a stream nor opens one again,
-// but keeps what that takes, LastID and Retry. Fields and types that MCP does
-// not use are passed on or ignored as the standard has it.
-package sse
+package sselink
 
 import (
 	"bytes"

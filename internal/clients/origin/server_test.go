@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/talaria-go/mcp/internal/origin"
+	"github.com/talaria-go/mcp/internal/clients/origin"
 )
 
 func post(t *testing.T, url string, opts origin.Options) (*http.Response, error) {

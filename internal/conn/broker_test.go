@@ -1,4 +1,4 @@
-package broadcast_test
+package conn_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/broadcast"
+	"github.com/talaria-go/mcp/internal/conn"
 	"github.com/talaria-go/mcp/internal/share"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -20,14 +20,14 @@ const toolsTopic, promptsTopic = "tools", "prompts"
 
 // subscriber is one with a channel that is filled when it is woken.
 type subscriber struct {
-	*broadcast.Subscriber
+	*conn.Subscriber
 	wake chan struct{}
 }
 
-func join(t *testing.T, b *broadcast.Broker, keepAlive bool, topics ...string) *subscriber {
+func join(t *testing.T, b *conn.Broker, keepAlive bool, topics ...string) *subscriber {
 	t.Helper()
 	wake := make(chan struct{}, 1)
-	s, err := b.Join(broadcast.Join{Topics: topics, KeepAlive: keepAlive, Wake: func() {
+	s, err := b.Join(conn.Subscribing{Topics: topics, KeepAlive: keepAlive, Wake: func() {
 		select {
 		case wake <- struct{}{}:
 		default:
@@ -40,7 +40,7 @@ func join(t *testing.T, b *broadcast.Broker, keepAlive bool, topics ...string) *
 }
 
 // taken returns the notifications that wait for s, and whether it was roused.
-func taken(s *subscriber) (texts []string, signs broadcast.Signs, roused bool) {
+func taken(s *subscriber) (texts []string, signs conn.Signs, roused bool) {
 	select {
 	case <-s.wake:
 		roused = true
@@ -56,7 +56,7 @@ func taken(s *subscriber) (texts []string, signs broadcast.Signs, roused bool) {
 func updated(uri string) string { return string(wire.ResourceUpdated(uri).Plain()) }
 
 func TestPublish(t *testing.T) {
-	b := broadcast.New(10, 0, 0)
+	b := conn.NewBroker(10, 0, 0)
 	both := join(t, b, false, toolsTopic, "resource "+"a")
 	one := join(t, b, false, "resource "+"b")
 	none := join(t, b, false)
@@ -94,7 +94,7 @@ func TestPublish(t *testing.T) {
 }
 
 func TestQueueIsBoundedByTopics(t *testing.T) {
-	b := broadcast.New(1, 0, 0)
+	b := conn.NewBroker(1, 0, 0)
 	topics := []string{}
 	for i := range 100 {
 		topics = append(topics, "resource "+fmt.Sprint(i))
@@ -111,19 +111,19 @@ func TestQueueIsBoundedByTopics(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	b := broadcast.New(1, 0, 0)
+	b := conn.NewBroker(1, 0, 0)
 	s := join(t, b, false, toolsTopic)
-	_, err := b.Join(broadcast.Join{Wake: func() {}})
+	_, err := b.Join(conn.Subscribing{Wake: func() {}})
 	if full, ok := errors.AsType[*share.FullError](err); !ok || full.Limit != 1 {
 		t.Errorf("Join beyond the limit: got %v", err)
 	}
 	s.Leave()
 	s = join(t, b, false, toolsTopic)
 	b.Close()
-	if _, signs, roused := taken(s); signs != broadcast.Over || !roused {
+	if _, signs, roused := taken(s); signs != conn.Over || !roused {
 		t.Errorf("after Close: signs %b, roused %v", signs, roused)
 	}
-	if _, err := b.Join(broadcast.Join{Wake: func() {}}); !errors.Is(err, broadcast.ErrClosed) {
+	if _, err := b.Join(conn.Subscribing{Wake: func() {}}); !errors.Is(err, conn.ErrBrokerClosed) {
 		t.Errorf("Join after Close: got %v", err)
 	}
 	s.Leave()
@@ -131,12 +131,12 @@ func TestLimits(t *testing.T) {
 
 func TestKeepAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := broadcast.New(10, 0, time.Minute)
+		b := conn.NewBroker(10, 0, time.Minute)
 		s, deaf := join(t, b, true), join(t, b, false)
 		for range 3 {
 			start := time.Now()
 			<-s.wake
-			if _, signs := s.Take(nil); signs != broadcast.KeepAlive || time.Since(start) != time.Minute {
+			if _, signs := s.Take(nil); signs != conn.KeepAlive || time.Since(start) != time.Minute {
 				t.Errorf("signs %b after %v, want a sign of life after a minute", signs, time.Since(start))
 			}
 		}
@@ -152,7 +152,7 @@ func TestKeepAlive(t *testing.T) {
 		s = join(t, b, true)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if _, signs, _ := taken(s); signs != broadcast.KeepAlive {
+		if _, signs, _ := taken(s); signs != conn.KeepAlive {
 			t.Error("no sign of life for one who joined later")
 		}
 		s.Leave()
@@ -162,7 +162,7 @@ func TestKeepAlive(t *testing.T) {
 // TestConcurrentUse is for the race detector: every subscriber hears of the
 // last change, whatever happens around it.
 func TestConcurrentUse(t *testing.T) {
-	b := broadcast.New(1000, 0, time.Millisecond)
+	b := conn.NewBroker(1000, 0, time.Millisecond)
 	last := wire.ResourceUpdated("last")
 	var ready, all sync.WaitGroup
 	for range 20 {
@@ -192,16 +192,16 @@ func TestConcurrentUse(t *testing.T) {
 // One principal has a share of the subscribers, and of the room for what they
 // name; what it may not take is not told.
 func TestShareOfPrincipal(t *testing.T) {
-	join := func(b *broadcast.Broker, owner string, topics ...string) (*broadcast.Subscriber, bool) {
-		s, err := b.Join(broadcast.Join{Owner: owner, Topics: topics, Wake: func() {}})
+	join := func(b *conn.Broker, owner string, topics ...string) (*conn.Subscriber, bool) {
+		s, err := b.Join(conn.Subscribing{Owner: owner, Topics: topics, Wake: func() {}})
 		full, isFull := errors.AsType[*share.FullError](err)
 		if isFull != (s == nil) || isFull && !full.Own {
 			t.Fatalf("%v, %v", s, err)
 		}
 		return s, !isFull
 	}
-	b := broadcast.New(100, 0, 0)
-	var last *broadcast.Subscriber
+	b := conn.NewBroker(100, 0, 0)
+	var last *conn.Subscriber
 	for n := range 11 {
 		s, ok := join(b, "alice", toolsTopic)
 		if ok != (n < 10) {
@@ -222,8 +222,8 @@ func TestShareOfPrincipal(t *testing.T) {
 	if _, ok := join(b, "alice"); ok {
 		t.Error("leaving twice makes room twice")
 	}
-	b = broadcast.New(100, 0, 0)
-	long := strings.Repeat("x", broadcast.MaxTopics/10-1000)
+	b = conn.NewBroker(100, 0, 0)
+	long := strings.Repeat("x", conn.MaxTopics/10-1000)
 	if _, ok := join(b, "alice", long); !ok {
 		t.Error("the share of alice is too small")
 	}
@@ -236,9 +236,9 @@ func TestShareOfPrincipal(t *testing.T) {
 }
 
 func TestMay(t *testing.T) {
-	b := broadcast.New(1, 0, 0)
+	b := conn.NewBroker(1, 0, 0)
 	allowed := map[string]bool{toolsTopic: true}
-	s, err := b.Join(broadcast.Join{Topics: []string{toolsTopic, promptsTopic}, Wake: func() {}, May: func(topic string) bool {
+	s, err := b.Join(conn.Subscribing{Topics: []string{toolsTopic, promptsTopic}, Wake: func() {}, May: func(topic string) bool {
 		b.Publish("other", nil) // no lock is held
 		return allowed[topic]
 	}})

@@ -1,26 +1,26 @@
-package opaque_test
+package replica_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/talaria-go/mcp/internal/opaque"
+	"github.com/talaria-go/mcp/internal/replica"
 )
 
 func TestIDs(t *testing.T) {
 	seen := map[string]bool{}
 	for range 1000 {
-		id := opaque.NewID()
-		if !opaque.IsID(id) || seen[id] {
-			t.Fatalf("%q: its own form %v, seen before %v", id, opaque.IsID(id), seen[id])
+		id := replica.NewID()
+		if !replica.IsID(id) || seen[id] {
+			t.Fatalf("%q: its own form %v, seen before %v", id, replica.IsID(id), seen[id])
 		}
 		seen[id] = true
 	}
-	one := opaque.NewID()[:21]
+	one := replica.NewID()[:21]
 	for _, text := range []string{
 		"", "x", one, one + "AA", one + "B", one + "=", one + "\x00", one[:20] + "\r\n", one[:20] + "é", strings.Repeat("A", 1<<20), "../../../../etc/passwd",
 	} {
-		if opaque.IsID(text) {
+		if replica.IsID(text) {
 			t.Errorf("%.40q is taken for an id", text)
 		}
 	}

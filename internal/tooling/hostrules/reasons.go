@@ -191,6 +191,6 @@ var Reasons = []Reason{
 		Rule: "unchecked", Date: "2026-11",
 		What:   "more than 20,000 tools or 32 MiB, or a schema more than 64 levels deep",
 		Who:    "lint does not look further",
-		Source: "internal/hostrules",
+		Source: "internal/tooling/hostrules",
 	},
 }

@@ -1,24 +1,4 @@
-// Package broadcast tells subscribers of changes: it is between the parts of a
-// server that change and the subscriptions of modern clients.
-//
-// Publishing never waits for a subscriber. Each subscriber has a queue, in
-// which the newest change of a topic replaces the one before it, so that the
-// queue never holds more than one change for each of its topics. A slow client
-// therefore misses intermediate changes but never the last one, which is
-// enough, because a change only says that something must be read again. The
-// number of subscribers and the size of their topics are limited, in all and
-// for each principal.
-//
-// A subscriber is woken through a function, not a channel, and then takes what
-// waits: thousands of subscriptions wait without a goroutine of this package.
-// There is one timer, which runs while there are subscribers and makes them
-// send signs of life.
-//
-// Locks: Broker.mu is taken before Subscriber.mu. Interest may be called with the
-// first held, and must not block nor use the Broker. Join.Wake may be called with
-// either held and must neither block nor call back; Join.May is called with
-// none held.
-package broadcast
+package conn
 
 import (
 	"errors"
@@ -29,12 +9,21 @@ import (
 	"github.com/talaria-go/mcp/internal/wire"
 )
 
-// ErrClosed is returned by Join after Close.
-var ErrClosed = errors.New("the server shuts down")
+// ErrBrokerClosed is returned by Join after Close.
+var ErrBrokerClosed = errors.New("the server shuts down")
 
-// Broker passes changes from those who publish them to the subscribers of their
-// topics. It is open until Close. It is safe for concurrent use and starts no
-// goroutine but that of its timer.
+// Broker passes changes from the parts of a server to the subscriptions of modern
+// clients. It is open until Close. It is safe for concurrent use and starts no
+// goroutine except that of its timer, which runs while there are subscribers.
+//
+// Publishing never waits for a subscriber. In its queue the newest change of a topic
+// replaces the one before it, so that a slow client misses intermediate changes and
+// never the last one. A subscriber is woken through a function, not a channel:
+// thousands of subscriptions wait without a goroutine.
+//
+// Broker.mu is taken before Subscriber.mu. Interest may be called with the first held,
+// and must not block nor use the Broker. Subscribing.Wake may be called with either
+// held and must neither block nor call back; Subscribing.May is called with none held.
 type Broker struct {
 	// Interest, if not nil, is called with a topic when its first subscriber
 	// joins, and when its last one leaves. It must be set before there are any.
@@ -51,10 +40,10 @@ type Broker struct {
 	timer  *time.Timer // runs while there are subscribers, if there is an interval
 }
 
-// New returns a Broker for at most max subscribers at a time, and own of one
+// NewBroker returns a Broker for at most max subscribers at a time, and own of one
 // principal (see share.New). Every interval those that want it must send a sign
 // of life; 0 means never.
-func New(max, own int, every time.Duration) *Broker {
+func NewBroker(max, own int, every time.Duration) *Broker {
 	return &Broker{
 		every: every, many: share.New("subscriptions open", max, own, share.Half), bytes: share.New("bytes of what subscriptions name", MaxTopics, min(own, 0), share.Half),
 		topics: make(map[string]map[*Subscriber]struct{}), all: make(map[*Subscriber]struct{}),
@@ -73,7 +62,7 @@ const (
 // safe for concurrent use, but only one goroutine should call Take.
 type Subscriber struct {
 	broker *Broker
-	join   Join
+	join   Subscribing
 
 	mu      sync.Mutex
 	pending []change
@@ -95,8 +84,8 @@ type change struct {
 	what  *wire.Change
 }
 
-// Join is what a subscriber wants.
-type Join struct {
+// Subscribing is what a subscriber wants.
+type Subscribing struct {
 	Owner     string   // the principal, "" for an anonymous client
 	Topics    []string // none of them twice
 	KeepAlive bool     // a sign of life at every interval
@@ -109,13 +98,13 @@ type Join struct {
 }
 
 // Join adds a subscriber, for which Leave must be called when it goes. It fails
-// with ErrClosed, or with an error of package share, whose text is for the
+// with ErrBrokerClosed, or with an error of package share, whose text is for the
 // client, if there is no room.
-func (b *Broker) Join(join Join) (*Subscriber, error) {
+func (b *Broker) Join(join Subscribing) (*Subscriber, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
-		return nil, ErrClosed
+		return nil, ErrBrokerClosed
 	}
 	if err := b.many.Take(join.Owner, 1); err != nil {
 		return nil, err
@@ -140,7 +129,7 @@ func (b *Broker) Join(join Join) (*Subscriber, error) {
 }
 
 // cost returns what the topics count for against MaxTopics.
-func (j *Join) cost() (bytes int) {
+func (j *Subscribing) cost() (bytes int) {
 	for _, topic := range j.Topics {
 		bytes += len(topic) + topicCost
 	}
@@ -264,7 +253,7 @@ func (s *Subscriber) sign(sign Signs) {
 
 // Take appends the changes that wait to dst, in the order in which their topics
 // were first changed, and returns the signs. There may be neither: a wake-up
-// can come without reason. With Join.May, which decides at this moment, changes
+// can come without reason. With Subscribing.May, which decides at this moment, changes
 // that the client may not see are dropped.
 func (s *Subscriber) Take(dst []*wire.Change) (changes []*wire.Change, signs Signs) {
 	if s.join.May == nil {
@@ -283,7 +272,7 @@ func (s *Subscriber) Take(dst []*wire.Change) (changes []*wire.Change, signs Sig
 	return dst, signs
 }
 
-// take is Take for a subscriber without Join.May. It keeps the memory of the
+// take is Take for a subscriber without Subscribing.May. It keeps the memory of the
 // queue, unless that has grown large.
 func (s *Subscriber) take(dst []*wire.Change) (changes []*wire.Change, signs Signs) {
 	s.mu.Lock()
@@ -292,13 +281,13 @@ func (s *Subscriber) take(dst []*wire.Change) (changes []*wire.Change, signs Sig
 		dst = append(dst, c.what)
 	}
 	clear(s.pending)
-	if s.pending = s.pending[:0]; cap(s.pending) > maxKept {
+	if s.pending = s.pending[:0]; cap(s.pending) > maxPendingKept {
 		s.pending = nil
 	}
 	signs, s.signs = s.signs, 0
 	return dst, signs
 }
 
-// maxKept is the number of changes beyond which a subscriber does not keep the
+// maxPendingKept is the number of changes beyond which a subscriber does not keep the
 // memory of its queue.
-const maxKept = 16
+const maxPendingKept = 16

@@ -1,7 +1,4 @@
-// Package opaque makes the ids of sessions and tasks, which clients receive and
-// send back. They are unguessable, and text that cannot be an id is recognized
-// before any lookup. The store of replicas receives only a digest of an id.
-package opaque
+package replica
 
 import (
 	"crypto/rand"
@@ -36,13 +33,13 @@ func IsID(text string) bool {
 	return err == nil && n == size
 }
 
-// Key returns the key of an entry with that id in a store, spread over parts.
+// StoreKey returns the key of an entry with that id in a store, spread over parts.
 // kind separates entries of several kinds. The id, which is a credential, cannot
 // be computed from the key.
-func Key(kind, id string, slots int) scale.Key {
+func StoreKey(kind, id string, slots int) scale.Key {
 	sum := sha256.Sum256([]byte(kind + " " + id))
-	return scale.Key{Part: Part(kind, int(sum[0])%slots), Name: base64.RawURLEncoding.EncodeToString(sum[:20])}
+	return scale.Key{Part: Partition(kind, int(sum[0])%slots), Name: base64.RawURLEncoding.EncodeToString(sum[:20])}
 }
 
-// Part returns the name of part n, from 0, of the things of a kind.
-func Part(kind string, n int) string { return kind + "-" + strconv.Itoa(n) }
+// Partition returns the name of part n, from 0, of the things of a kind.
+func Partition(kind string, n int) string { return kind + "-" + strconv.Itoa(n) }

@@ -1,4 +1,4 @@
-package mrtr
+package ask
 
 import (
 	"context"
@@ -11,9 +11,8 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/ask"
-	"github.com/talaria-go/mcp/internal/call"
 	"github.com/talaria-go/mcp/internal/core"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -46,13 +45,13 @@ func round(a *Askers, ctx context.Context, method, tool, args, state, responses 
 	if responses != "" {
 		p.InputResponses = []byte(responses)
 	}
-	return frame.Internal(call.Private{}).New(ctx, core.Config{Request: &core.Request{ID: protocol.NewID(1), Method: method, Params: p}, Askers: a, Peer: sink{}})
+	return frame.Internal(facts.Private{}).New(ctx, core.Config{Request: &core.Request{ID: protocol.NewID(1), Method: method, Params: p}, Askers: a, Peer: sink{}})
 }
 
 // required returns the state of the answer that asks the client.
 func required(t *testing.T, f *frame.Frame) string {
 	t.Helper()
-	result, err := frame.Internal(call.Private{}).InputRequired(f)
+	result, err := frame.Internal(facts.Private{}).InputRequired(f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,19 +61,19 @@ func required(t *testing.T, f *frame.Frame) string {
 func defaults(core.QuestionRequest) *schema.Options { return nil }
 
 func askName(f *frame.Frame) (frame.Elicited[name], error) {
-	return ask.Elicit[name](defaults, f, "who", "Who are you?")
+	return Elicit[name](defaults, f, "who", "Who are you?")
 }
 
 const yes = `{"who":{"action":"accept","content":{"name":"Ada"}}}`
 
 func TestRoundTrip(t *testing.T) {
-	a := New(sealer(t), Config{})
+	a := NewAskers(sealer(t), AskersConfig{})
 	ctx := context.Background()
 	f := round(a, ctx, "tools/call", "greet", `{"x":1,"y":2}`, "", "")
 	if _, err := askName(f); !errors.Is(err, wire.ErrInputRequired) {
 		t.Fatalf("err = %v", err)
 	}
-	result, err := frame.Internal(call.Private{}).InputRequired(f)
+	result, err := frame.Internal(facts.Private{}).InputRequired(f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +98,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestStateIsRefused(t *testing.T) {
-	a := New(sealer(t, keyA), Config{})
+	a := NewAskers(sealer(t, keyA), AskersConfig{})
 	ctx := context.Background()
 	state := func() string {
 		f := round(a, core.WithPrincipal(ctx, "ada"), "tools/call", "greet", `{"x":1}`, "", "")
@@ -135,8 +134,8 @@ func TestStateIsRefused(t *testing.T) {
 			return round(a, core.WithPrincipal(ctx, "eve"), "tools/call", "greet", `{"x":1}`, state, yes)
 		}},
 		{"no principal", a, func(a *Askers) *frame.Frame { return round(a, ctx, "tools/call", "greet", `{"x":1}`, state, yes) }},
-		{"other process", New(sealer(t), Config{}), func(a *Askers) *frame.Frame { return round(a, ada, "tools/call", "greet", `{"x":1}`, state, yes) }},
-		{"oversized", New(sealer(t, keyA), Config{MaxState: 10}), func(a *Askers) *frame.Frame { return round(a, ada, "tools/call", "greet", `{"x":1}`, state, yes) }},
+		{"other process", NewAskers(sealer(t), AskersConfig{}), func(a *Askers) *frame.Frame { return round(a, ada, "tools/call", "greet", `{"x":1}`, state, yes) }},
+		{"oversized", NewAskers(sealer(t, keyA), AskersConfig{MaxState: 10}), func(a *Askers) *frame.Frame { return round(a, ada, "tools/call", "greet", `{"x":1}`, state, yes) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := askName(tt.f(tt.askers))
@@ -153,7 +152,7 @@ func TestStateIsRefused(t *testing.T) {
 
 func TestStateExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := New(sealer(t), Config{Expiry: time.Minute})
+		a := NewAskers(sealer(t), AskersConfig{Expiry: time.Minute})
 		f := round(a, t.Context(), "tools/call", "greet", "", "", "")
 		_, _ = askName(f)
 		state := required(t, f)
@@ -171,7 +170,7 @@ func TestStateExpires(t *testing.T) {
 // Two processes that share keys serve the rounds of one request, also while a
 // key is being replaced.
 func TestKeyRing(t *testing.T) {
-	old, both, next := New(sealer(t, keyA), Config{}), New(sealer(t, keyB, keyA), Config{}), New(sealer(t, keyB), Config{})
+	old, both, next := NewAskers(sealer(t, keyA), AskersConfig{}), NewAskers(sealer(t, keyB, keyA), AskersConfig{}), NewAskers(sealer(t, keyB), AskersConfig{})
 	start := func(a *Askers) string {
 		f := round(a, context.Background(), "tools/call", "greet", "", "", "")
 		_, _ = askName(f)
@@ -193,20 +192,20 @@ func TestKeyRing(t *testing.T) {
 }
 
 func TestSeveralRounds(t *testing.T) {
-	a := New(sealer(t), Config{})
+	a := NewAskers(sealer(t), AskersConfig{})
 	charged := 0
 	handler := func(f *frame.Frame) (string, error) {
-		receipt, err := ask.Once(f, "charge", func() (string, error) { charged++; return "r-1", nil })
+		receipt, err := Once(f, "charge", func() (string, error) { charged++; return "r-1", nil })
 		if err != nil {
 			return "", err
 		}
-		first, err := ask.Elicit[name](defaults, f, "first", "First?")
+		first, err := Elicit[name](defaults, f, "first", "First?")
 		if err != nil {
 			return "", err
 		}
 		var second frame.Elicited[name]
 		var roots []protocol.Root
-		if err := ask.All(f, ask.ElicitQuestion(defaults, "second", "Second?", &second), frame.RootsQuestion("roots", &roots)); err != nil {
+		if err := All(f, ElicitQuestion(defaults, "second", "Second?", &second), frame.RootsQuestion("roots", &roots)); err != nil {
 			return "", err
 		}
 		return receipt + first.Value.Name + second.Value.Name + roots[0].URI, nil
@@ -234,7 +233,7 @@ func TestSeveralRounds(t *testing.T) {
 }
 
 func TestBadAnswers(t *testing.T) {
-	a := New(sealer(t), Config{})
+	a := NewAskers(sealer(t), AskersConfig{})
 	first := round(a, context.Background(), "tools/call", "t", "", "", "")
 	if _, err := askName(first); !errors.Is(err, wire.ErrInputRequired) {
 		t.Fatal(err)
@@ -268,12 +267,12 @@ func TestBadAnswers(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	a := New(sealer(t), Config{MaxRounds: 2, MaxState: 400})
+	a := NewAskers(sealer(t), AskersConfig{MaxRounds: 2, MaxState: 400})
 	state := ""
 	for i := range 3 {
 		f := round(a, context.Background(), "tools/call", "t", "", state, "")
 		_, _ = askName(f)
-		result, err := frame.Internal(call.Private{}).InputRequired(f)
+		result, err := frame.Internal(facts.Private{}).InputRequired(f)
 		if i == 2 {
 			if err == nil || !strings.Contains(err.Error(), "the limit") {
 				t.Errorf("a third round: %v", err)
@@ -286,9 +285,9 @@ func TestLimits(t *testing.T) {
 		state = result.(*protocol.InputRequiredResult).State
 	}
 	f := round(a, context.Background(), "tools/call", "t", "", "", "")
-	_, _ = ask.Once(f, "big", func() (string, error) { return strings.Repeat("x", 500), nil })
+	_, _ = Once(f, "big", func() (string, error) { return strings.Repeat("x", 500), nil })
 	_, _ = askName(f)
-	if _, err := frame.Internal(call.Private{}).InputRequired(f); err == nil || !strings.Contains(err.Error(), "over the limit of 400") {
+	if _, err := frame.Internal(facts.Private{}).InputRequired(f); err == nil || !strings.Contains(err.Error(), "over the limit of 400") {
 		t.Errorf("a large state: %v", err)
 	}
 	f = round(a, context.Background(), "tools/list", "", "", "", "")
@@ -298,8 +297,8 @@ func TestLimits(t *testing.T) {
 }
 
 func TestMissingCapability(t *testing.T) {
-	a := New(sealer(t), Config{})
-	f := frame.Internal(call.Private{}).New(context.Background(), core.Config{Askers: a, Peer: sink{}, Request: &core.Request{Method: "tools/call",
+	a := NewAskers(sealer(t), AskersConfig{})
+	f := frame.Internal(facts.Private{}).New(context.Background(), core.Config{Askers: a, Peer: sink{}, Request: &core.Request{Method: "tools/call",
 		Params: protocol.Params{Meta: protocol.Meta{ClientCapabilities: []byte(`{}`)}}}})
 	_, err := frame.Sample(f, "s", protocol.SampleParams{})
 	fault, ok := errors.AsType[*protocol.Error](err)
@@ -315,13 +314,13 @@ func TestMissingCapability(t *testing.T) {
 // What Once did counts from the next round on: a round that comes twice has it
 // done twice, which the server alone can tell.
 func TestOnceInARepeatedRound(t *testing.T) {
-	a := New(sealer(t), Config{})
+	a := NewAskers(sealer(t), AskersConfig{})
 	charged := 0
 	pay := func(f *frame.Frame) (string, error) {
-		if _, err := ask.Elicit[name](defaults, f, "name", "Who are you?"); err != nil {
+		if _, err := Elicit[name](defaults, f, "name", "Who are you?"); err != nil {
 			return "", err
 		}
-		n, err := ask.Once(f, "charge", func() (int, error) { charged++; return charged, nil })
+		n, err := Once(f, "charge", func() (int, error) { charged++; return charged, nil })
 		return fmt.Sprint(n), err
 	}
 	first := round(a, context.Background(), "tools/call", "pay", "", "", "")
