@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/bus"
 	"github.com/talaria-go/mcp/internal/conn"
 	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
-	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/streamable"
 	"github.com/talaria-go/mcp/internal/topics"
@@ -48,9 +48,9 @@ var _ conn.Host = (*host)(nil)
 func (h *host) newSessions() *session.Manager {
 	config := h.opts.sessions(h.storeFailed("session store", "sessions"), h.dropped)
 	if h.post != nil {
-		config.Seal, config.Post, config.Node, config.Topics = h.opts.sealer("session"), h.post, h.post.Node(), h.topics
+		config.Seal, config.Bus, config.ReplicaID, config.Topics = h.opts.sealer("session"), h.post, h.post.ReplicaID(), h.topics
 	}
-	config.RestoredEnd = h.sessionEnded
+	config.OnRestoredEnd = h.sessionEnded
 	return session.NewManager(config)
 }
 
@@ -61,12 +61,12 @@ func (h *host) newPost() {
 	if h.opts.Store == nil {
 		return
 	}
-	h.post = post.New(post.Config{Store: h.opts.Store, Seal: h.opts.sealer("post"), Wait: h.opts.Timeouts.Question, Failed: h.storeFailed("post", "post")})
+	h.post = bus.New(bus.Config{Store: h.opts.Store, Seal: h.opts.sealer("post"), MaxWait: h.opts.Timeouts.Question, OnError: h.storeFailed("post", "post")})
 	h.topics = topics.New(topics.Config{
-		Store: h.opts.Store, Seal: h.opts.sealer("topics"), Node: h.post.Node(), Lives: h.post.Lives, Now: h.post.Now,
-		Catalogue: h.catalogue, Failed: h.storeFailed("changes", "changes"),
-		Changed: func(topic string) bool { return h.subscriptions.heard(topic) },
-		Told:    func(who any, topic string) { h.subscriptions.heardLate(who.(*session.Session), topic) },
+		Store: h.opts.Store, Seal: h.opts.sealer("topics"), ReplicaID: h.post.ReplicaID(), IsAlive: h.post.IsAlive, StoreTime: h.post.StoreTime,
+		ListDigests: h.catalogue, OnError: h.storeFailed("changes", "changes"),
+		OnChange: func(topic string) bool { return h.subscriptions.heard(topic) },
+		OnMissed: func(who any, topic string) { h.subscriptions.heardLate(who.(*session.Session), topic) },
 	})
 }
 
@@ -97,13 +97,13 @@ func (h *host) catalogue() map[string]string {
 func (h *host) share() {
 	if h.post != nil {
 		replicas := (*conn.Replicas)(h.connections)
-		h.post.Start(func(m post.Message) {
-			if !h.notified(m) && !h.tasks.Delivered(m) && !h.sessions.Delivered(m) {
+		h.post.Start(func(m bus.Message) {
+			if !h.notified(m) && !h.tasks.Delivered(m) && !h.sessions.HandleMessage(m) {
 				replicas.Delivered(m)
 			}
 		})
 		h.topics.Start()
-		h.sessions.Share(replicas.SessionChanged)
+		h.sessions.StartReplication(replicas.SessionChanged)
 		h.tasks.Share()
 	}
 }
@@ -204,15 +204,15 @@ func (h *host) notifyOthers(method string, params []byte) error {
 	if h.post == nil {
 		return nil
 	}
-	return h.hand(shared{Method: method, Params: params}, h.post.Tell)
+	return h.hand(shared{Method: method, Params: params}, h.post.Broadcast)
 }
 
 // notifyElsewhere makes the replica that has the connection of a session send a
-// notification to it. The error wraps post.ErrNobody if there is no such replica.
+// notification to it. The error wraps bus.ErrNoReplica if there is no such replica.
 func (h *host) notifyElsewhere(id, method string, params []byte) error {
 	node, ok := h.connections.Elsewhere(id)
 	if !ok {
-		return post.ErrNobody
+		return bus.ErrNoReplica
 	}
 	return h.hand(shared{method, params, id}, func(ctx context.Context, kind string, body []byte) error {
 		return h.post.Send(ctx, node, kind, body)
@@ -238,7 +238,7 @@ const notifyTimeout = 5 * time.Second
 
 // notified handles a message of hand. One for a resource waits for
 // rules of visibility, which are users' code: what comes after it may overtake it.
-func (h *host) notified(m post.Message) bool {
+func (h *host) notified(m bus.Message) bool {
 	if m.Kind != kindNotify {
 		return false
 	}

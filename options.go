@@ -365,9 +365,9 @@ func (o *Options) stream() *transport.StreamOptions {
 // the store, and dropped as session.Config.Dropped.
 func (o *Options) sessions(failed func(error), dropped func(x *session.Session, n int)) session.Config {
 	return session.Config{
-		Idle: o.Timeouts.Session, Max: o.Limits.Sessions, MaxPerPrincipal: o.Limits.SessionsPerPrincipal,
+		IdleTimeout: o.Timeouts.Session, MaxSessions: o.Limits.Sessions, MaxPerPrincipal: o.Limits.SessionsPerPrincipal,
 		History: o.Limits.History, MaxEvent: o.Limits.Event, Memory: o.Limits.SessionMemory,
-		Store: o.Store, StoreFailed: failed, Dropped: dropped,
+		Store: o.Store, OnStoreError: failed, Dropped: dropped,
 	}
 }
 

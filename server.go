@@ -17,12 +17,12 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/ask"
+	"github.com/talaria-go/mcp/internal/bus"
 	"github.com/talaria-go/mcp/internal/conn"
 	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/inflight"
-	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/streamable"
 	"github.com/talaria-go/mcp/internal/tooling/hostrules"
 	"github.com/talaria-go/mcp/internal/topics"
@@ -52,7 +52,7 @@ type Server struct {
 	customs       customs                        // adding is held
 	sets          map[string][]string            // by name, the lists that change with a set; adding is held
 	labels        atomic.Pointer[map[label]bool] // replaced as a whole
-	post          *post.Office                   // to other replicas; nil if there are none
+	post          *bus.Bus                       // to other replicas; nil if there are none
 	topics        *topics.Hub                    // changes at those; nil, too
 	sessions      *session.Manager
 	rounds        *ask.Askers
@@ -94,7 +94,7 @@ func NewServer(info Info, opts *Options) *Server {
 	}
 	s.opts.complete()
 	if s.opts.Store != nil {
-		s.opts.Store = post.Guard(s.opts.Store)
+		s.opts.Store = bus.Guard(s.opts.Store)
 	}
 	s.opts.Revisions = orderedRevisions(s.opts.Revisions)
 	if s.opts.Logger != nil {
@@ -327,7 +327,7 @@ func (s *Server) setSets(f *Frame, sets []string, enable bool) error {
 	if changed && f.Request().Method != protocol.MethodInitialize { // until then the client has no lists
 		slices.Sort(lists)
 		for _, method := range slices.Compact(lists) {
-			if _, err := x.Post(f, wire.AppendNotification(nil, method, nil)); err != nil {
+			if _, err := x.Route(f, wire.AppendNotification(nil, method, nil)); err != nil {
 				return fmt.Errorf("mcp: the sets of the session have changed, but its client could not be notified: %w", err)
 			}
 		}
@@ -517,7 +517,7 @@ func (s *Server) dispatch() *dispatch.Dispatcher {
 	})
 	s.dispatcher.Store(d)
 	if s.topics != nil {
-		s.topics.Serve()
+		s.topics.MarkServing()
 	}
 	return d
 }
@@ -705,7 +705,7 @@ func (s *Server) resourceUpdated(uri string, change *wire.Change) (dropped int) 
 		dropped += p.resourceUpdated(uri, change)
 	}
 	dropped += s.subscriptions.resourceChangedHere(uri, change)
-	s.subscriptions.raise(topics.Resource(uri))
+	s.subscriptions.raise(topics.ResourceTopic(uri))
 	return dropped
 }
 
@@ -730,7 +730,7 @@ func (s *Server) Notify(sessionID, method string, params any) error {
 	}
 	err = (*host)(s).notifyOne(sessionID, &n)
 	if errors.Is(err, ErrSessionNotFound) {
-		if elsewhere := (*host)(s).notifyElsewhere(sessionID, method, n.params); !errors.Is(elsewhere, post.ErrNobody) {
+		if elsewhere := (*host)(s).notifyElsewhere(sessionID, method, n.params); !errors.Is(elsewhere, bus.ErrNoReplica) {
 			return elsewhere
 		}
 	}

@@ -42,7 +42,7 @@ func newSubscriptions(s *Server) *subscriptions {
 		server: s, lists: make(map[string]*announcer, 3),
 		broker: conn.NewBroker(s.opts.Limits.Subscriptions, s.opts.Limits.SubscriptionsPerPrincipal, s.handler.KeepAlive()),
 	}
-	for _, method := range topics.Lists {
+	for _, method := range topics.ListPrefix {
 		u.lists[method] = &announcer{subscriptions: u, change: wire.NewChange(method, nil), topic: method}
 	}
 	if s.topics != nil {
@@ -74,7 +74,7 @@ func (u *subscriptions) listChanged(method string) {
 // resource at uri. It returns how many sessions go without it because
 // their clients do not read.
 func (u *subscriptions) resourceChangedHere(uri string, change *wire.Change) (dropped int) {
-	u.broker.Publish(topics.Resource(uri), change)
+	u.broker.Publish(topics.ResourceTopic(uri), change)
 	u.server.sessions.Each(func(x *session.Session) {
 		if x.Subscribed(uri) && u.sessionMayHear(x, uri) && !x.Send(change.Plain()) {
 			dropped++
@@ -101,7 +101,7 @@ func (u *subscriptions) raise(topic string) {
 	if u.server.topics == nil {
 		return
 	}
-	if err := u.server.topics.Raise(topic); err != nil {
+	if err := u.server.topics.Publish(topic); err != nil {
 		safely.Log(u.server.logger.Error().Err(err).Str("topic", visible.Line(topic, visible.Name)), "the other replicas are not told of a change")
 	}
 }
@@ -113,16 +113,16 @@ func (u *subscriptions) interest(topic string, wanted bool) {
 	case isTask:
 		u.server.tasks.interest(id, wanted)
 	case wanted:
-		u.server.topics.Join(nil, topic, 0)
+		u.server.topics.Subscribe(nil, topic, 0)
 	default:
-		u.server.topics.Leave(topic)
+		u.server.topics.Unsubscribe(topic)
 	}
 }
 
 // heard notifies the clients of this replica of a change that another has
 // published. It returns false if it could not find out what to send.
 func (u *subscriptions) heard(topic string) (ok bool) {
-	if uri, ok := topics.ResourceOf(topic); ok {
+	if uri, ok := topics.ResourceURI(topic); ok {
 		u.resourceChangedHere(uri, wire.ResourceUpdated(uri))
 	} else if list := u.lists[topic]; list != nil {
 		list.changed()
@@ -134,7 +134,7 @@ func (u *subscriptions) heard(topic string) (ok bool) {
 
 // heardLate tells a session of what was raised while its client was not there.
 func (u *subscriptions) heardLate(x *session.Session, topic string) {
-	uri, ok := topics.ResourceOf(topic)
+	uri, ok := topics.ResourceURI(topic)
 	switch {
 	case !ok:
 		x.Send(u.lists[topic].change.Plain())
@@ -235,7 +235,7 @@ func (u *subscriptions) listen(f *frame.Frame) (protocol.Result, error) {
 	if len(accepted.ResourceSubscriptions) > 0 {
 		as, rev := aloneAs(f.Identity(), f.Principal()), f.Revision()
 		join.May = func(topic string) bool {
-			uri, ok := topics.ResourceOf(topic)
+			uri, ok := topics.ResourceURI(topic)
 			return !ok || u.mayHear(as, core.Config{Revision: rev}, uri)
 		}
 	}
@@ -273,7 +273,7 @@ func (u *subscriptions) accept(f *frame.Frame, filter protocol.SubscriptionFilte
 	}
 	for _, uri := range filter.ResourceSubscriptions {
 		if !u.server.view(f).Internal(facts.Private{}).Hides(uri) {
-			names = append(names, topics.Resource(uri))
+			names = append(names, topics.ResourceTopic(uri))
 		}
 	}
 	return filter, names

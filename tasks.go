@@ -628,10 +628,10 @@ func (x *taskExtension) interest(id string, wanted bool) {
 	defer x.mu.Unlock()
 	if wanted {
 		x.told[id] = told{}
-		x.server.topics.Follow(taskTopic(id), tasks.EntryOf(id))
+		x.server.topics.Watch(taskTopic(id), tasks.EntryOf(id))
 	} else {
 		delete(x.told, id)
-		x.server.topics.Unfollow(tasks.EntryOf(id))
+		x.server.topics.Unwatch(tasks.EntryOf(id))
 	}
 }
 

@@ -238,7 +238,7 @@ func TestQuietSocket(t *testing.T) {
 // stuckStore is a scale.Store that answers only when it must.
 type stuckStore struct{ scale.Store }
 
-func (stuckStore) Get(ctx context.Context, _ ...scale.Look) ([]scale.Entry, error) {
+func (stuckStore) Get(ctx context.Context, _ ...scale.GetOp) ([]scale.Entry, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/post"
+	"github.com/talaria-go/mcp/internal/bus"
 	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -75,7 +75,7 @@ type sharedReplays struct {
 
 // newSharedReplays returns sharedReplays over a store of users.
 func newSharedReplays(store scale.Store, window time.Duration, max int) *sharedReplays {
-	return &sharedReplays{store: post.Guard(store), window: window + clockDifference, max: max}
+	return &sharedReplays{store: bus.Guard(store), window: window + clockDifference, max: max}
 }
 
 // first records id for all replicas, and reports whether none of them has seen

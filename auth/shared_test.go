@@ -77,7 +77,7 @@ func TestProofsOfReplicas(t *testing.T) {
 		}
 		parts := map[string]int{}
 		for _, w := range store.writes {
-			parts[w.Key.Part]++
+			parts[w.Key.Partition]++
 		}
 		if len(store.writes) != 4000 || len(parts) != 64 {
 			t.Errorf("%d writes in %d parts", len(store.writes), len(parts))
@@ -106,7 +106,7 @@ func TestProofsOfReplicasAreForgotten(t *testing.T) {
 		if window := auth.DefaultProofAge + auth.DefaultProofLeeway; w.TTL < window+10*time.Second || w.TTL > 2*window {
 			t.Errorf("it was to be kept for %v", w.TTL)
 		}
-		if es, err := store.Get(t.Context(), scale.Look{Key: w.Key}); err != nil || es[0].Rev != 0 {
+		if es, err := store.Get(t.Context(), scale.GetOp{Key: w.Key}); err != nil || es[0].Rev != 0 {
 			t.Errorf("the store still has %v, %v", es, err)
 		}
 	})

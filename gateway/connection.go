@@ -208,8 +208,8 @@ func (c *connection) listFault() error {
 	return c.fault
 }
 
-// await waits until an attempt to list has ended that began after so many changes, and the
-// server has what came of it. It reports whether that is so.
+// await waits until a listing has ended that began after those changes, and the server has
+// its result. It reports whether that is so.
 func (c *connection) await(ctx context.Context, changes int64, late <-chan time.Time) bool {
 	for {
 		c.mu.Lock()

@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/post"
+	"github.com/talaria-go/mcp/internal/bus"
 	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/scale"
@@ -55,7 +55,7 @@ func newSharedRates(limits RateLimitOptions) *sharedRates {
 	if err != nil {
 		panic("middleware: RateLimit: RateLimitOptions.Secret: " + err.Error())
 	}
-	return &sharedRates{post.Guard(limits.Store), sealer, names, fmt.Sprint(float64(limits.Rate), " ", limits.Burst)}
+	return &sharedRates{bus.Guard(limits.Store), sealer, names, fmt.Sprint(float64(limits.Rate), " ", limits.Burst)}
 }
 
 // key returns where the bucket of that name is. Names of users can be guessed,

@@ -300,7 +300,7 @@ func TestSharedRateEntries(t *testing.T) {
 			limits.Store = store
 			newLimiter(t, limits).call(user, tool)
 			keys[store.last.Key] = true
-			for _, text := range []string{store.last.Key.Name, string(store.last.Value), store.last.Key.Part} {
+			for _, text := range []string{store.last.Key.Name, string(store.last.Value), store.last.Key.Partition} {
 				if strings.Contains(text, "ada@example.com") || strings.Contains(text, "export") || bytes.Contains([]byte(text), rateSecret) {
 					t.Errorf("%q tells too much", text)
 				}
@@ -324,7 +324,7 @@ func TestSharedRateEntries(t *testing.T) {
 		}
 		time.Sleep(4 * time.Second)
 		for key := range keys {
-			if es, err := store.Get(t.Context(), scale.Look{Key: key}); err != nil || es[0].Rev != 0 {
+			if es, err := store.Get(t.Context(), scale.GetOp{Key: key}); err != nil || es[0].Rev != 0 {
 				t.Errorf("an entry is left: %v, %v", es, err)
 			}
 		}

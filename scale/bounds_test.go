@@ -17,12 +17,12 @@ func TestLocalForgets(t *testing.T) {
 			name := strconv.Itoa(i)
 			w := Write{Key: Key{"part", name}, Value: []byte("x"), TTL: time.Duration(1+i%7) * time.Minute, Limit: "l" + name[:1], Max: 1000}
 			if i%2 == 0 {
-				w.In, w.Index = time.Duration(1+i%5)*time.Minute, "i"+name[:1]
+				w.DueIn, w.Index = time.Duration(1+i%5)*time.Minute, "i"+name[:1]
 			}
 			if es, err := l.Put(t.Context(), w); err != nil || es[0].Err != nil {
 				t.Fatal(es, err)
 			}
-			if _, _, err := l.Append(t.Context(), Post{Box: name, Keep: 1000, TTL: time.Minute}); err != nil {
+			if _, _, err := l.Append(t.Context(), AppendOp{Box: name, Keep: 1000, TTL: time.Minute}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -50,7 +50,7 @@ func TestLocalBoxBytes(t *testing.T) {
 	}
 	before := held()
 	for range 2000 {
-		if _, _, err := l.Append(t.Context(), Post{Box: "box", Data: make([]byte, 10_000), Keep: 100_000, TTL: time.Hour}); err != nil {
+		if _, _, err := l.Append(t.Context(), AppendOp{Box: "box", Data: make([]byte, 10_000), Keep: 100_000, TTL: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -78,7 +78,7 @@ func TestLocalGap(t *testing.T) {
 		}
 		post := func(n, size int) {
 			for range n {
-				if _, _, err := l.Append(t.Context(), Post{Box: "box", Data: make([]byte, size)}); err != nil {
+				if _, _, err := l.Append(t.Context(), AppendOp{Box: "box", Data: make([]byte, size)}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -119,14 +119,14 @@ func TestLocalClosedWatcher(t *testing.T) {
 // Times beyond all clocks are the end of time.
 func TestLocalLongTimes(t *testing.T) {
 	l := NewLocal()
-	es, err := l.Put(t.Context(), Write{Key: Key{"p", "n"}, Value: []byte("x"), TTL: math.MaxInt64, In: math.MaxInt64, Index: "i"})
+	es, err := l.Put(t.Context(), Write{Key: Key{"p", "n"}, Value: []byte("x"), TTL: math.MaxInt64, DueIn: math.MaxInt64, Index: "i"})
 	if err != nil || es[0].Err != nil {
 		t.Fatal(es, err)
 	}
-	if es, err := l.Get(t.Context(), Look{Key: Key{"p", "n"}}); err != nil || es[0].Rev == 0 {
+	if es, err := l.Get(t.Context(), GetOp{Key: Key{"p", "n"}}); err != nil || es[0].Rev == 0 {
 		t.Error(es, err)
 	}
-	if es, err := l.Due(t.Context(), "p", "i", "me", 1, math.MaxInt64); err != nil || len(es) != 0 {
+	if es, err := l.ClaimDue(t.Context(), "p", "i", "me", 1, math.MaxInt64); err != nil || len(es) != 0 {
 		t.Error(es, err)
 	}
 }
@@ -135,7 +135,7 @@ func TestLocalLongTimes(t *testing.T) {
 func TestLocalAllocs(t *testing.T) {
 	l, ctx := NewLocal(), t.Context()
 	key := Key{"p", "n"}
-	es, err := l.Put(ctx, Write{Key: key, Value: []byte("x"), TTL: time.Hour, In: time.Hour, Index: "i"})
+	es, err := l.Put(ctx, Write{Key: key, Value: []byte("x"), TTL: time.Hour, DueIn: time.Hour, Index: "i"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,9 +145,9 @@ func TestLocalAllocs(t *testing.T) {
 		most float64
 		call func() error
 	}{
-		"Get": {2, func() error { _, err := l.Get(ctx, Look{Key: key}); return err }},
+		"Get": {2, func() error { _, err := l.Get(ctx, GetOp{Key: key}); return err }},
 		"Get known": {2, func() error {
-			_, err := l.Get(ctx, Look{Key: key, Known: rev, TTL: time.Hour, In: time.Hour})
+			_, err := l.Get(ctx, GetOp{Key: key, Known: rev, TTL: time.Hour, In: time.Hour})
 			return err
 		}},
 		"Put": {2, func() error {
@@ -156,7 +156,7 @@ func TestLocalAllocs(t *testing.T) {
 			return err
 		}},
 		"Append": {1, func() error {
-			_, _, err := l.Append(ctx, Post{Box: "box", Data: value, Keep: 5000, TTL: time.Hour})
+			_, _, err := l.Append(ctx, AppendOp{Box: "box", Data: value, Keep: 5000, TTL: time.Hour})
 			return err
 		}},
 		"Read nothing": {0, func() error { _, _, err := l.Read(ctx, "box", math.MaxInt64, ""); return err }},
@@ -178,7 +178,7 @@ func BenchmarkLocal(b *testing.B) {
 	keys := make([]Key, len(revs))
 	for i := range keys {
 		keys[i] = Key{"p" + strconv.Itoa(i%64), strconv.Itoa(i)}
-		es, err := l.Put(ctx, Write{Key: keys[i], Value: value, TTL: time.Hour, In: time.Hour, Index: "idle"})
+		es, err := l.Put(ctx, Write{Key: keys[i], Value: value, TTL: time.Hour, DueIn: time.Hour, Index: "idle"})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -194,13 +194,15 @@ func BenchmarkLocal(b *testing.B) {
 			}
 		})
 	}
-	each("Get", func(i int) { _, _ = l.Get(ctx, Look{Key: keys[i], Known: revs[i]}) })
-	each("Touch", func(i int) { _, _ = l.Get(ctx, Look{Key: keys[i], Known: revs[i], TTL: time.Hour, In: time.Hour}) })
+	each("Get", func(i int) { _, _ = l.Get(ctx, GetOp{Key: keys[i], Known: revs[i]}) })
+	each("Touch", func(i int) { _, _ = l.Get(ctx, GetOp{Key: keys[i], Known: revs[i], TTL: time.Hour, In: time.Hour}) })
 	each("Put", func(i int) {
 		es, _ := l.Put(ctx, Write{Key: keys[i], Prev: revs[i], Value: value})
 		revs[i] = es[0].Rev
 	})
-	each("Append", func(i int) { _, _, _ = l.Append(ctx, Post{Box: "box", Data: value, Keep: 64 << 10, TTL: time.Hour}) })
+	each("Append", func(i int) {
+		_, _, _ = l.Append(ctx, AppendOp{Box: "box", Data: value, Keep: 64 << 10, TTL: time.Hour})
+	})
 	each("Read", func(i int) { _, _, _ = l.Read(ctx, "box", 0, "") })
 	each("Take", func(i int) { _, _ = l.Take(ctx, Take{Box: "box", Reader: "me", TTL: time.Hour}) })
 }

@@ -30,8 +30,8 @@ func size(data []byte) int { return len(data) + overhead }
 
 // makeRoom drops the oldest messages that are in the way of a new one, which is
 // not longer than the box. It drops none and reports false if that is refused:
-// with Post.Refuse those must stay that the reader does not have.
-func (b *box) makeRoom(p Post) bool {
+// with AppendOp.Refuse those must stay that the reader does not have.
+func (b *box) makeRoom(p AppendOp) bool {
 	rest, n := b.size, 0
 	for ; p.Recent > 0 && n < len(b.kept) && b.kept[n].Rev <= b.read && rest > p.Recent; n++ {
 		rest -= size(b.kept[n].Data)

@@ -28,7 +28,7 @@ func Checked(s Store) Store {
 }
 
 // Get implements Store.
-func (c checked) Get(ctx context.Context, looks ...Look) ([]Entry, error) {
+func (c checked) Get(ctx context.Context, looks ...GetOp) ([]Entry, error) {
 	for i := range looks {
 		if err := looks[i].check(); err != nil {
 			return nil, err
@@ -86,15 +86,15 @@ func (c checked) Put(ctx context.Context, writes ...Write) ([]Entry, error) {
 	return made, err
 }
 
-// Due implements Store.
-func (c checked) Due(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]Entry, error) {
+// ClaimDue implements Store.
+func (c checked) ClaimDue(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]Entry, error) {
 	if err := checkNames(part, index, owner); err != nil {
 		return nil, err
 	}
 	if max < 1 || lease <= 0 {
 		return nil, fmt.Errorf("scale: Due of %d entries for %v", max, lease)
 	}
-	due, err := c.Store.Due(ctx, part, index, owner, max, lease)
+	due, err := c.Store.ClaimDue(ctx, part, index, owner, max, lease)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (c checked) Due(ctx context.Context, part, index, owner string, max int, le
 		return nil, wrong(nil, "gives %d entries that are due, of %d that it was asked for", len(due), max)
 	}
 	for _, e := range due {
-		if e.Err != nil || e.Key.Part != part || e.Rev <= 0 || e.Value == nil {
+		if e.Err != nil || e.Key.Partition != part || e.Rev <= 0 || e.Value == nil {
 			return nil, wrong(e.Err, "gives %v, Rev %d, as due in %s, with %d bytes", e.Key, e.Rev, part, len(e.Value))
 		}
 	}
@@ -110,7 +110,7 @@ func (c checked) Due(ctx context.Context, part, index, owner string, max int, le
 }
 
 // Append implements Store.
-func (c checked) Append(ctx context.Context, p Post) (Rev, string, error) {
+func (c checked) Append(ctx context.Context, p AppendOp) (Rev, string, error) {
 	if err := p.check(); err != nil {
 		return 0, "", err
 	}
@@ -173,8 +173,8 @@ func (noWatcher) Remove(...string) {}
 // Close implements Watcher.
 func (noWatcher) Close() {}
 
-// wrong returns the error of a Store that does not do what it has to, beside the one
-// that it has returned, nil if none.
+// wrong returns an error for a Store that breaks its contract, in addition to the one that
+// it has returned; nil if there is none.
 func wrong(err error, format string, values ...any) error {
 	text := "scale: a fault of the Store: it " + fmt.Sprintf(format, values...)
 	if err != nil {
@@ -234,11 +234,11 @@ func checkOptional(names ...string) error {
 }
 
 // check refuses a look that says what it must not.
-func (look *Look) check() error {
+func (look *GetOp) check() error {
 	if look.Known < 0 || look.In < 0 || look.TTL < 0 {
 		return fmt.Errorf("scale: Look of %v with Known %d, In %v, TTL %v", look.Key, look.Known, look.In, look.TTL)
 	}
-	return checkNames(look.Key.Part, look.Key.Name)
+	return checkNames(look.Key.Partition, look.Key.Name)
 }
 
 // check refuses a write that says what it must not.
@@ -253,7 +253,7 @@ func (w *Write) check() error {
 		why = "a value that is too long"
 	case w.TTL < 0 || w.TTL == 0 && w.Value != nil && w.Prev <= 0:
 		why = "no TTL"
-	case w.In > 0 && w.Index == "":
+	case w.DueIn > 0 && w.Index == "":
 		why = "no Index"
 	case w.Limit != "" && w.Max < 1:
 		why = "no Max"
@@ -261,14 +261,14 @@ func (w *Write) check() error {
 	if why != "" {
 		return fmt.Errorf("scale: Write of %v: %s", w.Key, why)
 	}
-	if err := checkNames(w.Key.Part, w.Key.Name); err != nil {
+	if err := checkNames(w.Key.Partition, w.Key.Name); err != nil {
 		return err
 	}
-	return checkOptional(w.Owner, w.Index, w.Limit, w.Tell)
+	return checkOptional(w.Owner, w.Index, w.Limit, w.Notify)
 }
 
 // check refuses a message that cannot be.
-func (p *Post) check() error {
+func (p *AppendOp) check() error {
 	if len(p.Data) > MaxValue || min(p.Keep, p.Recent) < 0 || p.TTL < 0 || p.Keep > 0 && p.TTL == 0 || p.After < 0 || p.Keep == 0 && p.From != "" {
 		return fmt.Errorf("scale: Post of %d bytes to %s by %q after %d with Keep %d, Recent %d, TTL %v", len(p.Data), p.Box, p.From, p.After, p.Keep, p.Recent, p.TTL)
 	}

@@ -16,14 +16,14 @@ type answering struct {
 	err      error
 }
 
-func (a *answering) Get(context.Context, ...Look) ([]Entry, error)  { return a.entries, a.err }
+func (a *answering) Get(context.Context, ...GetOp) ([]Entry, error) { return a.entries, a.err }
 func (a *answering) Put(context.Context, ...Write) ([]Entry, error) { return a.entries, a.err }
 
-func (a *answering) Due(context.Context, string, string, string, int, time.Duration) ([]Entry, error) {
+func (a *answering) ClaimDue(context.Context, string, string, string, int, time.Duration) ([]Entry, error) {
 	return a.entries, a.err
 }
 
-func (a *answering) Append(context.Context, Post) (Rev, string, error) { return a.rev, "", a.err }
+func (a *answering) Append(context.Context, AppendOp) (Rev, string, error) { return a.rev, "", a.err }
 
 func (a *answering) Read(context.Context, string, Rev, string) ([]Message, string, error) {
 	return a.messages, "", a.err
@@ -37,12 +37,15 @@ func (a *answering) Watch(func(string, Message), func()) Watcher { return nil }
 // that tells what is wrong with the Store.
 func TestCheckedAnswers(t *testing.T) {
 	a, b, x := Key{"p", "a"}, Key{"p", "b"}, []byte("x")
-	get := func(s Store) ([]Entry, error) { return s.Get(t.Context(), Look{Key: a}, Look{Key: b, Known: 7}) }
+	get := func(s Store) ([]Entry, error) { return s.Get(t.Context(), GetOp{Key: a}, GetOp{Key: b, Known: 7}) }
 	put := func(s Store) ([]Entry, error) {
 		return s.Put(t.Context(), Write{Key: a, Value: x, TTL: 1}, Write{Key: b, Prev: 7})
 	}
-	due := func(s Store) ([]Entry, error) { return s.Due(t.Context(), "p", "i", "me", 1, 1) }
-	post := func(s Store) ([]Entry, error) { _, _, err := s.Append(t.Context(), Post{Box: "b"}); return nil, err }
+	due := func(s Store) ([]Entry, error) { return s.ClaimDue(t.Context(), "p", "i", "me", 1, 1) }
+	post := func(s Store) ([]Entry, error) {
+		_, _, err := s.Append(t.Context(), AppendOp{Box: "b"})
+		return nil, err
+	}
 	read := func(s Store) ([]Entry, error) {
 		messages, _, err := s.Read(t.Context(), "b", 7, "")
 		return make([]Entry, len(messages)), err

@@ -13,9 +13,9 @@ import (
 func ExampleStore() {
 	ctx := context.Background()
 	store := scale.NewLocal()
-	key := scale.Key{Part: "visits", Name: "today"}
+	key := scale.Key{Partition: "visits", Name: "today"}
 	count := func() error {
-		found, err := store.Get(ctx, scale.Look{Key: key})
+		found, err := store.Get(ctx, scale.GetOp{Key: key})
 		for {
 			if err != nil {
 				return err
@@ -35,7 +35,7 @@ func ExampleStore() {
 			fmt.Println(err)
 		}
 	}
-	found, err := store.Get(ctx, scale.Look{Key: key})
+	found, err := store.Get(ctx, scale.GetOp{Key: key})
 	fmt.Println(found[0].Value, err)
 	// Output: [3] <nil>
 }

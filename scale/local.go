@@ -79,7 +79,7 @@ func (l *local) next(now time.Duration) Rev {
 }
 
 // Get implements Store.
-func (l *local) Get(ctx context.Context, looks ...Look) ([]Entry, error) {
+func (l *local) Get(ctx context.Context, looks ...GetOp) ([]Entry, error) {
 	found := make([]Entry, len(looks))
 	now, err := l.lock(ctx)
 	if err != nil {
@@ -92,7 +92,7 @@ func (l *local) Get(ctx context.Context, looks ...Look) ([]Entry, error) {
 	return found, nil
 }
 
-func (l *local) look(look *Look, now time.Duration) Entry {
+func (l *local) look(look *GetOp, now time.Duration) Entry {
 	e := l.entries[look.Key]
 	if e == nil {
 		return Entry{Key: look.Key}
@@ -111,7 +111,7 @@ func (l *local) live(e *entry, now, ttl, in time.Duration) {
 		l.ends.set(&e.end, later(now, ttl))
 	}
 	if in > 0 && e.index != "" {
-		l.indexes[Key{e.key.Part, e.index}].set(&e.due, later(now, in))
+		l.indexes[Key{e.key.Partition, e.index}].set(&e.due, later(now, in))
 	}
 }
 
@@ -121,7 +121,7 @@ func later(now, d time.Duration) time.Duration {
 	return now + min(d, end-now)
 }
 
-// copy returns what a caller gets of an entry that he does not know.
+// copy returns an entry with its value.
 func (l *local) copy(e *entry, err error) Entry {
 	return Entry{Key: e.key, Rev: e.rev, Owner: e.owner, Due: l.due(e), Value: e.value, Err: err}
 }
@@ -167,7 +167,7 @@ func (l *local) write(w *Write, now time.Duration) Entry {
 		}
 		return Entry{Key: w.Key}
 	case e == nil:
-		limit := Key{w.Key.Part, w.Limit}
+		limit := Key{w.Key.Partition, w.Limit}
 		if w.Limit != "" && l.limits[limit] >= w.Max {
 			return Entry{Key: w.Key, Err: ErrFull}
 		}
@@ -179,21 +179,21 @@ func (l *local) write(w *Write, now time.Duration) Entry {
 		}
 	}
 	e.rev, e.owner, e.value = l.next(now), w.Owner, w.Value
-	if w.In < 0 || w.In > 0 && e.index != w.Index {
+	if w.DueIn < 0 || w.DueIn > 0 && e.index != w.Index {
 		l.leave(e)
 	}
-	if w.In > 0 {
+	if w.DueIn > 0 {
 		l.join(e, w.Index)
 	}
-	l.live(e, now, w.TTL, w.In)
+	l.live(e, now, w.TTL, w.DueIn)
 	l.told(w, e.rev, prev)
 	return Entry{Key: e.key, Rev: e.rev, Owner: e.owner, Due: l.due(e)}
 }
 
 // told tells the watchers of a write.
 func (l *local) told(w *Write, rev, prev Rev) {
-	if w.Tell != "" {
-		l.tell(w.Tell, Message{Key: w.Key, Rev: rev, Prev: prev})
+	if w.Notify != "" {
+		l.tell(w.Notify, Message{Key: w.Key, Rev: rev, Prev: prev})
 	}
 }
 
@@ -201,7 +201,7 @@ func (l *local) told(w *Write, rev, prev Rev) {
 // is due, live says. l.mu is held.
 func (l *local) join(e *entry, index string) {
 	e.index = index
-	key := Key{e.key.Part, index}
+	key := Key{e.key.Partition, index}
 	if l.indexes[key] == nil {
 		l.indexes[key] = &schedule{}
 	}
@@ -212,7 +212,7 @@ func (l *local) leave(e *entry) {
 	if e.index == "" {
 		return
 	}
-	key := Key{e.key.Part, e.index}
+	key := Key{e.key.Partition, e.index}
 	index := l.indexes[key]
 	if index.remove(&e.due); index.Len() == 0 {
 		delete(l.indexes, key)
@@ -228,14 +228,14 @@ func (l *local) drop(e *entry) {
 	if e.limit == "" {
 		return
 	}
-	limit := Key{e.key.Part, e.limit}
+	limit := Key{e.key.Partition, e.limit}
 	if l.limits[limit]--; l.limits[limit] == 0 {
 		delete(l.limits, limit)
 	}
 }
 
-// Due implements Store.
-func (l *local) Due(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]Entry, error) {
+// ClaimDue implements Store.
+func (l *local) ClaimDue(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]Entry, error) {
 	now, err := l.lock(ctx)
 	if err != nil {
 		return nil, err
@@ -260,7 +260,7 @@ func (l *local) Due(ctx context.Context, part, index, owner string, max int, lea
 }
 
 // Append implements Store.
-func (l *local) Append(ctx context.Context, p Post) (Rev, string, error) {
+func (l *local) Append(ctx context.Context, p AppendOp) (Rev, string, error) {
 	now, err := l.lock(ctx)
 	if err != nil {
 		return 0, "", err
@@ -269,7 +269,7 @@ func (l *local) Append(ctx context.Context, p Post) (Rev, string, error) {
 	b := l.boxes[p.Box]
 	if p.From != "" {
 		if b == nil || p.From != b.reader || p.After != b.last {
-			return 0, "", ErrTaken
+			return 0, "", ErrNotReader
 		}
 		b.read = max(b.read, p.After)
 	}
@@ -322,9 +322,9 @@ func (l *local) Read(ctx context.Context, box string, after Rev, reader string) 
 	case b == nil && reader == "":
 		return nil, "", nil
 	case b == nil:
-		return nil, "", ErrTaken
+		return nil, "", ErrNotReader
 	case reader != "" && reader != b.reader:
-		return nil, b.reader, ErrTaken
+		return nil, b.reader, ErrNotReader
 	}
 	after = b.position(after)
 	messages := b.after(after)
@@ -350,7 +350,7 @@ func (l *local) Take(ctx context.Context, t Take) (found Box, err error) {
 		found = Box{Reader: b.reader, Given: b.given, Last: b.last, Resumed: b.again}
 	}
 	if t.From != "" && t.From != found.Reader {
-		return found, ErrTaken
+		return found, ErrNotReader
 	}
 	resumes := t.Resume != "" && stream(t.Resume) != "" && stream(t.Resume) == stream(found.Reader)
 	switch {
@@ -395,10 +395,10 @@ func (l *local) forget(subject string, w *watcher) {
 	}
 }
 
-// tell tells the watchers of a subject. l.mu is held, so that each hears
-// everything in one order.
+// tell notifies the watchers of a subject. l.mu is held, so that all of them receive one
+// order.
 func (l *local) tell(subject string, m Message) {
 	for w := range l.watchers[subject] {
-		w.hear(subject, m)
+		w.receive(subject, m)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// watcher is the Watcher of a local. The lock of the local guards all that
-// changes, so that what has been added is told what happens afterwards.
+// watcher is the Watcher of a local. The lock of the local guards it, so that an added
+// subject receives everything that happens later.
 type watcher struct {
 	local *local
 	fn    func(subject string, m Message)
@@ -22,7 +22,7 @@ type watcher struct {
 	closed  bool
 }
 
-// hint is what a watcher has heard and fn has not.
+// hint is a message for fn.
 type hint struct {
 	subject string
 	message Message
@@ -78,10 +78,9 @@ func (w *watcher) Close() {
 	w.ended.Wait()
 }
 
-// hear notes what happened. If there is no room for it, all that waits is
-// dropped for one call of gap, so that there is not one for each. The lock of
-// the local is held.
-func (w *watcher) hear(subject string, m Message) {
+// receive adds a message. If there is no room, it drops all that wait for one call of gap, so
+// that gap is not called for each. The lock of the local is held.
+func (w *watcher) receive(subject string, m Message) {
 	if w.size+size(m.Data) > maxWaiting {
 		w.waiting, w.size, w.missed = nil, 0, true
 	} else {
@@ -132,7 +131,7 @@ func (w *watcher) next() func() {
 	return func() { w.fn(h.subject, h.message) }
 }
 
-// isClosed reports whether nothing is to be told any more.
+// isClosed reports whether the watcher has ended.
 func (w *watcher) isClosed() bool {
 	w.local.mu.Lock()
 	defer w.local.mu.Unlock()

@@ -5,14 +5,15 @@ import (
 	"sync"
 )
 
-// budget is what the sessions of a Manager may keep of messages, all together:
-// the events of their histories, and what waits for their streams. Histories
-// make room first, the one that was not added to for the longest time. After
-// these what waits makes room for what other sessions are sent: that of the session
-// whose client has read nothing for the longest time. What waits has at most three
-// quarters of the limit. A nil budget has no limit. Its lock may be taken while
-// those of a Session and of a history are held, and never the other way round.
-type budget struct {
+// budget bounds the messages of all sessions of a Manager: the events of their histories,
+// and the messages that wait for their streams.
+//
+// If it is full, histories make room first, the least recently added to first. Then the
+// session whose client has read nothing for longest drops its waiting messages. These have
+// at most three quarters of the limit.
+//
+// A nil budget has no limit. Its lock comes after those of a Session and of a history.
+type memoryBudget struct {
 	limit int // bytes
 
 	mu        sync.Mutex
@@ -24,7 +25,7 @@ type budget struct {
 
 // reserve takes n bytes, and drops the histories of others for them. It tells
 // false if that is not enough. No history's lock may be held.
-func (b *budget) reserve(n int) bool {
+func (b *memoryBudget) reserve(n int) bool {
 	if b == nil {
 		return true
 	}
@@ -45,7 +46,7 @@ func (b *budget) reserve(n int) bool {
 // take takes n bytes, or returns the history that is to make room for them,
 // which is out of the list then. ok is false, and oldest nil, if there is none
 // left.
-func (b *budget) take(n int) (oldest *history, ok bool) {
+func (b *memoryBudget) take(n int) (oldest *history, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.used+n <= b.limit {
@@ -62,7 +63,7 @@ func (b *budget) take(n int) (oldest *history, ok bool) {
 // histories of others for them, and then what waits for clients that are further
 // behind. It tells false if that is not enough. No lock of a session or a history may
 // be held.
-func (b *budget) queue(n int, s *Session) bool {
+func (b *memoryBudget) queue(n int, s *Session) bool {
 	if b == nil || n == 0 {
 		return true
 	}
@@ -84,7 +85,7 @@ func (b *budget) queue(n int, s *Session) bool {
 // takeQueued takes n bytes, or returns what is to make room for them, which is out of
 // its list then: a history or a session. s makes no room for itself, and none can be
 // made for it while no other is further behind.
-func (b *budget) takeQueued(n int, s *Session) (h *history, behind *Session, ok bool) {
+func (b *memoryBudget) takeQueued(n int, s *Session) (h *history, behind *Session, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	full := b.queued+n > b.limit-b.limit/4
@@ -102,7 +103,7 @@ func (b *budget) takeQueued(n int, s *Session) (h *history, behind *Session, ok 
 }
 
 // unqueue gives n bytes back that queue or bring has taken. Any other lock may be held.
-func (b *budget) unqueue(n int) {
+func (b *memoryBudget) unqueue(n int) {
 	if b != nil {
 		b.mu.Lock()
 		b.used, b.queued = b.used-n, b.queued-n
@@ -112,7 +113,7 @@ func (b *budget) unqueue(n int) {
 
 // reads notes that the client of s has read, or that something begins to wait for it,
 // and returns its place; waits tells whether something still does.
-func (b *budget) reads(s *Session, place *list.Element, waits bool) *list.Element {
+func (b *memoryBudget) reads(s *Session, place *list.Element, waits bool) *list.Element {
 	if b == nil {
 		return nil
 	}
@@ -133,7 +134,7 @@ func (b *budget) reads(s *Session, place *list.Element, waits bool) *list.Elemen
 
 // release gives n bytes back that reserve has taken. Any other lock may be
 // held.
-func (b *budget) release(n int) {
+func (b *memoryBudget) release(n int) {
 	if b != nil {
 		b.mu.Lock()
 		b.used -= n
@@ -143,7 +144,7 @@ func (b *budget) release(n int) {
 
 // newest notes that h was added to, and returns its place. One that is about to
 // be dropped gets no other.
-func (b *budget) newest(h *history, place *list.Element) *list.Element {
+func (b *memoryBudget) newest(h *history, place *list.Element) *list.Element {
 	if b == nil {
 		return nil
 	}
@@ -158,7 +159,7 @@ func (b *budget) newest(h *history, place *list.Element) *list.Element {
 
 // drop gives back what the history at place had: cost bytes, and its place in
 // the list, if it has one. The history's lock is held.
-func (b *budget) drop(place *list.Element, cost int) {
+func (b *memoryBudget) drop(place *list.Element, cost int) {
 	if b == nil {
 		return
 	}

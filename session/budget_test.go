@@ -55,20 +55,20 @@ func TestMemoryOfAllSessions(t *testing.T) {
 			}
 		},
 		"messages without a stream": func(t *testing.T, s *Session) {
-			for i := range 2 * outboxSize {
+			for i := range 2 * maxQueued {
 				s.Send(fmt.Appendf(make([]byte, 100<<10), "%d", i))
 			}
 		},
 		"one long message without a stream": func(t *testing.T, s *Session) { s.Send(make([]byte, 3<<20)) },
 		"messages for a stream that nobody reads": func(t *testing.T, s *Session) {
 			listen(s, "")
-			for i := range 2 * outboxSize {
+			for i := range 2 * maxQueued {
 				s.Send(fmt.Appendf(make([]byte, 60<<10), "%d", i))
 			}
 		},
 		"messages that a stream took": func(t *testing.T, s *Session) {
 			out, _ := listen(s, "")
-			for i := range 2 * outboxSize {
+			for i := range 2 * maxQueued {
 				if s.Send(fmt.Appendf(make([]byte, 60<<10), "%d", i)) {
 					s.next(out)
 				}

@@ -63,7 +63,7 @@ func TestEndedSessionsAreFreed(t *testing.T) {
 	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := NewManager(Config{Idle: time.Hour})
+				m := NewManager(Config{IdleTimeout: time.Hour})
 				defer m.Close(context.Background(), core.ErrSessionClosed)
 				end(t, m, []*Session{openNamed(t, m, 0, 1000)})
 				before := heap()
@@ -127,7 +127,7 @@ func TestSilentSessions(t *testing.T) {
 				}
 				reader := open(principal)
 				out, _ := listen(reader, "")
-				change := wire.AppendNotification(nil, topics.Lists[0], nil)
+				change := wire.AppendNotification(nil, topics.ListPrefix[0], nil)
 				got, refused := 0, 0
 				for n := range 1500 {
 					message := fmt.Appendf(nil, `"%01300d"`, n)

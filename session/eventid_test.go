@@ -14,7 +14,7 @@ import (
 func TestEventIDNamesRequest(t *testing.T) {
 	s := kept(t, protocol.V20251125, 0)
 	s.history.node = 35
-	long := strings.Repeat("x", maxNamed-2)
+	long := strings.Repeat("x", maxRequestIDLen-2)
 	for _, id := range []protocol.ID{protocol.NewID(7), protocol.NewID("a.b-c \n é"), protocol.NewID(long), protocol.NewID(long + "x"), {}} {
 		var to sink
 		s.OpenStream(&to, id).End(nil)

@@ -11,7 +11,7 @@ import (
 )
 
 func ExampleManager() {
-	m := session.NewManager(session.Config{Idle: time.Hour, Max: 100})
+	m := session.NewManager(session.Config{IdleTimeout: time.Hour, MaxSessions: 100})
 	defer m.Close(context.Background(), nil)
 	x, err := m.Open(context.Background(), core.ClientInfo{Revision: protocol.V20251125})
 	if err != nil {

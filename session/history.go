@@ -12,10 +12,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/bus"
 	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/jsonx"
-	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -42,28 +42,28 @@ var (
 type history struct {
 	pending  *inflight.Pending // of the session: questions that are lost fail
 	revision protocol.Revision
-	maxEvent int     // bytes of an event that is kept
-	budget   *budget // of all sessions; nil without a Manager
-	node     uint64  // of this replica, for the ids of events; 0 without a Store
-	numbers  *numbers
-	lates    *lates              // nil without a Store
-	late     func(answer record) // keeps an answer whose client is away; nil without a Store
+	maxEvent int           // bytes of an event that is kept
+	budget   *memoryBudget // of all sessions; nil without a Manager
+	node     uint64        // of this replica, for the ids of events; 0 without a Store
+	numbers  *counters
+	lates    *savedAnswers      // nil without a Store
+	late     func(answer event) // stores an answer while its client is disconnected; nil without a Store
 
 	mu      sync.Mutex
-	limit   int // bytes of messages; 0 if there is to be no history, or the session has ended
+	limit   int // bytes of messages; 0 disables the history, and is set at the end of the session
 	size    int
-	cost    int                // in the budget
-	place   *list.Element      // there; nil if nothing is kept
-	records []record           // oldest first
-	lost    []record           // questions that are kept no more
-	begun   uint64             // streams of answers
-	open    map[uint64]*stream // streams that are not over; nil until there is one
+	cost    int                      // in the budget
+	place   *list.Element            // there; nil if nothing is kept
+	records []event                  // oldest first
+	lost    []event                  // questions that are kept no more
+	begun   uint64                   // streams of answers
+	open    map[uint64]*answerStream // streams that are not over; nil until there is one
 }
 
-// numbers count what events are named after. With a Store they are those of the
+// counters count what events are named after. With a Store they are those of the
 // Manager, as a session may leave a replica and come back to it: no id of an
 // event is given twice.
-type numbers struct {
+type counters struct {
 	answers atomic.Uint64 // streams of answers
 	own     atomic.Uint64 // streams of sessions themselves
 	unasked atomic.Uint64 // events on those
@@ -71,9 +71,9 @@ type numbers struct {
 	tokens  atomic.Uint64 // of listeners
 }
 
-// record is one event. A record without a message ended or primed its stream,
+// event is one event. A record without a message ended or primed its stream,
 // or, if it is long, is of an event too long to be kept.
-type record struct {
+type event struct {
 	stream, event uint64
 	message       []byte
 	long          bool
@@ -93,22 +93,22 @@ func questionOf(message []byte) (id protocol.ID) {
 	s := jsonx.Scanner{Buf: rest}
 	text, err := s.Skip()
 	if err == nil && bytes.HasPrefix(rest[s.Pos:], []byte(`,"method":`)) {
-		_ = id.UnmarshalJSON(text) // the server makes no id that is none
+		_ = id.UnmarshalJSON(text) // the server makes valid ids
 	}
 	return id
 }
 
-// recordSize is what a record counts beside its message, in bytes: its own, and
-// those of the room that a list of records has left.
-const recordSize = 160
+// eventOverhead is what an event counts in addition to its message, in bytes: the event
+// itself, and the spare room of its list.
+const eventOverhead = 160
 
-// cost returns what a record counts in the budget of all sessions.
-func (r *record) cost() int { return recordSize + len(r.message) }
+// cost returns what an event counts in the budget of all sessions.
+func (r *event) cost() int { return eventOverhead + len(r.message) }
 
 // add adds an event, and drops the oldest ones for it. The newest stays: it
 // may be the answer that the client comes back for. It returns what the dropped
 // ones cost. h.mu is held.
-func (h *history) add(r record) (freed int) {
+func (h *history) add(r event) (freed int) {
 	h.records = append(h.records, r)
 	h.size += len(r.message)
 	h.cost += r.cost()
@@ -119,7 +119,7 @@ func (h *history) add(r record) (freed int) {
 		drop++
 	}
 	if drop > 0 {
-		h.lose(h.records[:drop])
+		h.noteLost(h.records[:drop])
 		clear(h.records[:drop])
 		h.records = h.records[drop:]
 	}
@@ -127,42 +127,42 @@ func (h *history) add(r record) (freed int) {
 	return freed
 }
 
-// lose notes the questions among records that are kept no more, so that missing
-// can fail them when the client comes back without them. h.mu is held.
-func (h *history) lose(records []record) {
+// noteLost notes the questions among dropped events, so that failLost can fail them when
+// the client resumes without them. h.mu is held.
+func (h *history) noteLost(records []event) {
 	for _, r := range records {
 		if !r.question.IsZero() {
-			h.lost = append(h.lost, record{stream: r.stream, event: r.event, question: r.question})
+			h.lost = append(h.lost, event{stream: r.stream, event: r.event, question: r.question})
 		}
 	}
 }
 
-// missing fails the questions that a client that comes back to a stream after
-// an event has not got, and will not get. h.mu is held.
-func (h *history) missing(stream, event uint64) {
-	for _, list := range [][]record{h.lost, h.records} {
+// failLost fails the questions that a client which resumes a stream after an event
+// does not get. h.mu is held.
+func (h *history) failLost(stream, number uint64) {
+	for _, list := range [][]event{h.lost, h.records} {
 		for _, r := range list {
-			if r.stream == stream && r.event > event && r.message == nil && !r.question.IsZero() {
+			if r.stream == stream && r.event > number && r.message == nil && !r.question.IsZero() {
 				h.pending.Fail(r.question, errLost)
 			}
 		}
 	}
 }
 
-// unsent notes that a connection broke over a message of the session's own
+// restoreUnsent notes that a connection broke over a message of the session's own
 // stream. If that is a question that is not kept, it fails: it would wait for
 // nothing.
-func (h *history) unsent(message []byte) {
+func (h *history) restoreUnsent(message []byte) {
 	if id := questionOf(message); !id.IsZero() && (len(message) > h.maxEvent || !h.resumable()) {
 		h.pending.Fail(id, errLost)
 	}
 }
 
-// reserved takes the room for a record of message out of the budget. The
+// reserve takes the room for a record of message out of the budget. The
 // record has the message unless it is too long, or others leave no room. It is
 // not ok if there is none for the record itself.
-func (h *history) reserved(stream uint64, message []byte) (r record, ok bool) {
-	r = record{stream: stream, message: message}
+func (h *history) reserve(stream uint64, message []byte) (r event, ok bool) {
+	r = event{stream: stream, message: message}
 	if len(message) <= h.maxEvent && h.budget.reserve(r.cost()) {
 		return r, true
 	}
@@ -170,9 +170,9 @@ func (h *history) reserved(stream uint64, message []byte) (r record, ok bool) {
 	return r, h.budget.reserve(r.cost())
 }
 
-// keep adds a record whose room is reserved; if there was none, what the
+// append adds a record whose room is reserved; if there was none, what the
 // session keeps is incomplete, and goes.
-func (h *history) keep(r record, ok bool) {
+func (h *history) append(r event, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -182,7 +182,7 @@ func (h *history) keep(r record, ok bool) {
 		}
 	case ok:
 		if len(h.lost) > 64 {
-			h.lost = slices.DeleteFunc(h.lost, func(r record) bool { return !h.pending.Waits(r.question) })
+			h.lost = slices.DeleteFunc(h.lost, func(r event) bool { return !h.pending.Waits(r.question) })
 		}
 		h.budget.release(h.add(r))
 		h.place = h.budget.newest(h, h.place)
@@ -194,7 +194,7 @@ func (h *history) keep(r record, ok bool) {
 // drop forgets all events, but not the streams that are open. h.mu is held.
 func (h *history) drop() {
 	h.budget.drop(h.place, h.cost)
-	h.lose(h.records)
+	h.noteLost(h.records)
 	h.records, h.size, h.cost, h.place = nil, 0, 0, nil
 }
 
@@ -206,10 +206,10 @@ func (h *history) close() {
 	h.limit, h.lost, h.open = 0, nil, nil
 }
 
-// after returns the events of a stream that follow one. errUnknownStream means
+// since returns the events of a stream that follow one. errUnknownStream means
 // that nothing is known of the stream, errNotKept that missed has gaps. h.mu is
 // held.
-func (h *history) after(stream, event uint64) (missed []record, err error) {
+func (h *history) since(stream, event uint64) (missed []event, err error) {
 	err = errUnknownStream
 	for _, r := range h.records {
 		if r.stream != stream {
@@ -233,8 +233,8 @@ func (h *history) after(stream, event uint64) (missed []record, err error) {
 // serves it.
 type eventID struct {
 	node   uint64 // of the replica that sent it; 0 without a Store
-	stream uint64 // with the bit ownStream if it is one of the session itself
-	event  uint64 // its number in the stream; in those, in all of them
+	stream uint64 // with the bit unsolicitedStream if it is one of the session itself
+	event  uint64 // its number in the stream; for unsolicited streams, over all streams
 	// local, if it is not 0, makes an event of the session itself unique that is not in
 	// its inbox: the at is the replica that numbered it.
 	local uint64
@@ -249,23 +249,22 @@ type eventID struct {
 // id of a request in base64.
 const maxEventID = 256
 
-// maxNamed is how many bytes the id of a request may have that is to be in the
+// maxRequestIDLen is how many bytes the id of a request may have that is to be in the
 // ids of events: clients choose it, and each event carries it.
-const maxNamed = 64
+const maxRequestIDLen = 64
 
-// ownStream is in the number of each stream that was opened to hear what no
-// request asked for. In the text of an id it is a zero in front, which other
-// numbers do not have.
-const ownStream = 1 << 63
+// unsolicitedStream is a bit in the number of each stream that no request has opened. Its
+// text in an id begins with a zero, unlike other numbers.
+const unsolicitedStream = 1 << 63
 
 // String returns the id as it is sent: the stream and the number of the event
 // in base 36, and behind points the replica, and the request in base64url.
 func (id eventID) String() string {
 	text := ""
-	if id.stream&ownStream != 0 {
+	if id.stream&unsolicitedStream != 0 {
 		text = "0"
 	}
-	if number := id.stream &^ ownStream; number > 0 {
+	if number := id.stream &^ unsolicitedStream; number > 0 {
 		text += strconv.FormatUint(number, 36)
 	}
 	text += "-" + strconv.FormatUint(id.event, 36)
@@ -281,8 +280,8 @@ func (id eventID) String() string {
 	return text
 }
 
-// parseEventID reads what String returns. Clients send the text, so it may be
-// anything; ok is false for what is no id.
+// parseEventID parses the result of String. Clients send the text, so it may be anything;
+// ok is false for an invalid id.
 func parseEventID(text string) (id eventID, ok bool) {
 	if len(text) > maxEventID {
 		return eventID{}, false
@@ -294,7 +293,7 @@ func parseEventID(text string) (id eventID, ok bool) {
 		var local string
 		named = false
 		id.at, local, _ = strings.Cut(request, "-")
-		if id.local, err = strconv.ParseUint(local, 36, 64); err != nil || !post.IsNode(id.at) {
+		if id.local, err = strconv.ParseUint(local, 36, 64); err != nil || !bus.IsReplicaID(id.at) {
 			return eventID{}, false
 		}
 	}
@@ -302,7 +301,7 @@ func parseEventID(text string) (id eventID, ok bool) {
 	var errs [4]error
 	id.stream, errs[0] = strconv.ParseUint(stream, 36, 63)
 	if strings.HasPrefix(stream, "0") {
-		id.stream |= ownStream
+		id.stream |= unsolicitedStream
 	}
 	id.event, errs[1] = strconv.ParseUint(event, 36, 64)
 	if shared {
@@ -311,7 +310,7 @@ func parseEventID(text string) (id eventID, ok bool) {
 	if named {
 		id.request, errs[3] = parseNamed(request)
 	}
-	if errors.Join(errs[:]...) != nil || shared && id.node == 0 || named && id.stream&ownStream != 0 {
+	if errors.Join(errs[:]...) != nil || shared && id.node == 0 || named && id.stream&unsolicitedStream != 0 {
 		return eventID{}, false
 	}
 	return id, true
@@ -322,7 +321,7 @@ var errNotNamed = errors.New("session: the id of an event names no request")
 
 // parseNamed reads the id of a request in that of an event.
 func parseNamed(text string) (id protocol.ID, err error) {
-	if len(text) > base64.RawURLEncoding.EncodedLen(maxNamed) {
+	if len(text) > base64.RawURLEncoding.EncodedLen(maxRequestIDLen) {
 		return id, errNotNamed
 	}
 	request, err := base64.RawURLEncoding.DecodeString(text)
@@ -340,7 +339,7 @@ func (h *history) idOf(stream, event uint64, request protocol.ID) string {
 	return eventID{node: h.node, stream: stream, event: event, request: request}.String()
 }
 
-// stream is the answer to one request, as events that a client may come back
+// answerStream is the answer to one request, as events that a client may come back
 // for when its connection is lost (basic/transports of 2025-03-26 to
 // 2025-11-25, "Resumability and Redelivery"). It is safe for concurrent use.
 //
@@ -349,7 +348,7 @@ func (h *history) idOf(stream, event uint64, request protocol.ID) string {
 // with the answer. While it waits, events are only kept. A client that comes
 // back takes it over from the connection before, which may not yet know that it
 // has lost its client.
-type stream struct {
+type answerStream struct {
 	history *history
 	number  uint64
 	request protocol.ID // for the ids of events
@@ -357,7 +356,7 @@ type stream struct {
 	mu    sync.Mutex // held while sending, so that events keep their order
 	event uint64
 	to    core.EventWriter // nil while there is no connection
-	left  func()           // called when to is no longer this stream's; may be nil
+	left  func()           // called when to no longer has this stream; may be nil
 	over  bool
 	kept  bool // the answer is; the shutdown does not wait for it any more
 }
@@ -365,7 +364,7 @@ type stream struct {
 // begin begins the stream of an answer on the connection to; see
 // Session.OpenStream.
 func (h *history) begin(to core.EventWriter, request protocol.ID) core.AnswerStream {
-	if h.node == 0 || len(request.String()) > maxNamed {
+	if h.node == 0 || len(request.String()) > maxRequestIDLen {
 		request = protocol.ID{}
 	}
 	h.mu.Lock()
@@ -374,21 +373,21 @@ func (h *history) begin(to core.EventWriter, request protocol.ID) core.AnswerStr
 		return nil
 	}
 	number := h.numbers.answers.Add(1)
-	if h.node != 0 { // streams of a session that are near each other have different places among its lates
-		number = number*maxLate + h.begun%maxLate
+	if h.node != 0 { // streams of a session that are near each other have different places among its saved answers
+		number = number*maxSavedAnswers + h.begun%maxSavedAnswers
 		h.begun++
 	}
-	st := &stream{history: h, number: number, request: request, to: to, kept: h.lates == nil}
-	h.lates.begin()
+	st := &answerStream{history: h, number: number, request: request, to: to, kept: h.lates == nil}
+	h.lates.expect()
 	if h.open == nil {
-		h.open = make(map[uint64]*stream)
+		h.open = make(map[uint64]*answerStream)
 	}
 	h.open[st.number] = st
 	h.mu.Unlock()
 	if h.revision.Has(protocol.FeaturePrimedStreams) {
 		st.mu.Lock()
 		defer st.mu.Unlock()
-		st.put(record{})
+		st.put(event{})
 	}
 	return st
 }
@@ -406,50 +405,50 @@ func (h *history) resumable() bool {
 	return h.keeps()
 }
 
-// Send sends a message ahead of the answer. That the client is away is no
-// error: it may come back for the message.
-func (st *stream) Send(message []byte) error {
+// Send sends a message ahead of the answer. A disconnected client is not an error: it may
+// resume.
+func (st *answerStream) Send(message []byte) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.over {
 		return wire.ErrAnswered
 	}
-	st.put(record{message: message, question: questionOf(message)})
+	st.put(event{message: message, question: questionOf(message)})
 	return nil
 }
 
-// End sends the answer, if there is one, and ends the stream. That the client is
-// away is known then, or it has a connection.
-func (st *stream) End(answer []byte) {
+// End sends the answer, if there is one, and ends the stream. It stores the answer if the
+// client is disconnected.
+func (st *answerStream) End(answer []byte) {
 	h := st.history
 	if away := st.end(answer); away && answer != nil && h.late != nil {
-		h.late(record{stream: st.number, event: st.event, message: answer, request: st.request})
+		h.late(event{stream: st.number, event: st.event, message: answer, request: st.request})
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.keep()
+	st.markSaved()
 }
 
-// keep notes that the answer is kept, as far as it will be. st.mu is held.
-func (st *stream) keep() {
+// markSaved notes that the answer is kept, as far as it will be. st.mu is held.
+func (st *answerStream) markSaved() {
 	if !st.kept {
 		st.kept = true
-		st.history.lates.end()
+		st.history.lates.settle()
 	}
 }
 
 // end is End, and reports whether there is no connection.
-func (st *stream) end(answer []byte) (away bool) {
+func (st *answerStream) end(answer []byte) (away bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.over {
 		return false
 	}
 	if answer != nil {
-		st.put(record{message: answer, answer: true})
+		st.put(event{message: answer, answer: true})
 	}
 	st.over, away = true, st.to == nil
-	st.leave()
+	st.releaseConn()
 	st.history.mu.Lock()
 	defer st.history.mu.Unlock()
 	delete(st.history.open, st.number)
@@ -457,36 +456,36 @@ func (st *stream) end(answer []byte) (away bool) {
 }
 
 // put keeps an event and sends it if there is a connection. st.mu is held.
-func (st *stream) put(e record) {
+func (st *answerStream) put(e event) {
 	st.event++
 	h := st.history
-	r, room := h.reserved(st.number, e.message)
+	r, room := h.reserve(st.number, e.message)
 	r.event, r.message = st.event, bytes.Clone(r.message)
 	r.answer, r.question, r.request = e.answer, e.question, st.request
-	h.keep(r, room)
+	h.append(r, room)
 	if r.answer && r.message != nil {
-		st.keep() // also if the client keeps the connection waiting
+		st.markSaved() // also if the client keeps the connection waiting
 	}
-	if st.to != nil && h.send(st.to, record{stream: st.number, event: st.event, request: st.request, message: e.message, answer: e.answer}) != nil {
-		st.leave()
+	if st.to != nil && h.send(st.to, event{stream: st.number, event: st.event, request: st.request, message: e.message, answer: e.answer}) != nil {
+		st.releaseConn()
 	}
 	if st.to == nil && r.message == nil && !r.question.IsZero() {
 		h.pending.Fail(r.question, errLost)
 	}
 }
 
-// send sends an event. A source receives which one is the answer: nothing follows it.
-func (h *history) send(to core.EventWriter, r record) error {
+// send sends an event. A leader also receives that an event is the answer: nothing follows it.
+func (h *history) send(to core.EventWriter, r event) error {
 	id := h.idOf(r.stream, r.event, r.request)
-	if src, ok := to.(*source); ok && r.answer {
-		return src.answered(id, r.message)
+	if src, ok := to.(*leader); ok && r.answer {
+		return src.answer(id, r.message)
 	}
 	return to.Event(id, r.message)
 }
 
-// leave lets the connection go, and tells whoever holds that one open for the
-// stream, if it has come back for it. st.mu is held.
-func (st *stream) leave() {
+// releaseConn releases the connection and wakes its goroutine, if the client has resumed on
+// it. st.mu is held.
+func (st *answerStream) releaseConn() {
 	if st.to == nil {
 		return
 	}
@@ -496,8 +495,8 @@ func (st *stream) leave() {
 	}
 }
 
-// has tells whether to is the connection of the stream.
-func (st *stream) has(to core.EventWriter) bool {
+// isConn reports whether to is the connection of the stream.
+func (st *answerStream) isConn(to core.EventWriter) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.to == to
@@ -505,44 +504,44 @@ func (st *stream) has(to core.EventWriter) bool {
 
 // Pause ends the connection but not the stream: the client is to come back
 // after retry. It returns false if there is none.
-func (st *stream) Pause(retry time.Duration) bool {
+func (st *answerStream) Pause(retry time.Duration) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.to == nil {
 		return false
 	}
 	if st.event == 0 {
-		st.put(record{}) // or the client has nothing to come back with
+		st.put(event{}) // or the client has nothing to come back with
 	}
 	if st.to == nil {
 		return false
 	}
 	// A connection that fails is over as well.
 	_ = st.to.Pause(retry)
-	st.leave()
+	st.releaseConn()
 	return true
 }
 
 // detach forgets the connection to, which is lost.
-func (st *stream) detach(to core.EventWriter) {
+func (st *answerStream) detach(to core.EventWriter) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.to == to {
-		st.leave()
+		st.releaseConn()
 	}
 }
 
-// resume sends what followed the event of that id, on its very stream, and
-// makes to the connection of what is still to come. attached tells whether it
-// still is; wake is called when it is no more, and must neither block nor use h.
-// lost must be called when to breaks before that.
+// resume sends the events after id on their stream, and makes to the connection of later
+// events.
 //
-// The error is errUnknownStream if id names none of the session's answers, or
-// one that is too long ago, and errNotKept if not all of them can be sent again;
-// to has got nothing then.
+// attached reports whether to still is that connection. resume calls wake when it no longer
+// is; wake must not block or use h. The caller calls lost if to breaks before that.
+//
+// The error is errUnknownStream if id is not of a known answer, and errNotKept if some
+// events are gone. Then it has sent nothing.
 func (h *history) resume(id string, to core.EventWriter, wake func()) (attached func() bool, lost func(), err error) {
 	from, ok := parseEventID(id)
-	if !ok || from.stream&ownStream != 0 || from.node != h.node {
+	if !ok || from.stream&unsolicitedStream != 0 || from.node != h.node {
 		return nil, nil, errUnknownStream
 	}
 	number, event := from.stream, from.event
@@ -557,22 +556,22 @@ func (h *history) resume(id string, to core.EventWriter, wake func()) (attached 
 	if st.over {
 		return h.replay(number, event, to)
 	}
-	if src, ok := to.(*source); ok && src.isLeft() {
+	if src, ok := to.(*leader); ok && src.isGone() {
 		return func() bool { return false }, func() {}, nil // another connection may have come while this one waited
 	}
 	missed, err := h.missed(number, event)
 	if errors.Is(err, errNotKept) {
 		return nil, nil, err
 	}
-	st.leave()
+	st.releaseConn()
 	st.to, st.left = to, wake
 	for _, r := range missed {
 		if h.send(to, r) != nil {
-			st.leave()
+			st.releaseConn()
 			break
 		}
 	}
-	return func() bool { return st.has(to) }, func() { st.detach(to) }, nil
+	return func() bool { return st.isConn(to) }, func() { st.detach(to) }, nil
 }
 
 // replay sends what is kept of a stream that is over. It stays attached to
@@ -590,16 +589,16 @@ func (h *history) replay(number, event uint64, to core.EventWriter) (attached fu
 	return func() bool { return false }, func() {}, nil
 }
 
-// missed returns the events of a stream after one; see history.after.
-func (h *history) missed(number, event uint64) (missed []record, err error) {
+// missed returns the events of a stream after one; see history.since.
+func (h *history) missed(number, after uint64) (missed []event, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.missing(number, event)
-	return h.after(number, event)
+	h.failLost(number, after)
+	return h.since(number, after)
 }
 
 // answers returns up to max answers, the newest first.
-func (h *history) answers(max int) (newest []record) {
+func (h *history) answers(max int) (newest []event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, r := range slices.Backward(h.records) {
@@ -610,26 +609,25 @@ func (h *history) answers(max int) (newest []record) {
 	return newest
 }
 
-// ours reads the id of an event on one of the session's own streams. ok is false
+// parseUnsolicited reads the id of an event on one of the session's own streams. ok is false
 // for those of other streams, and of another process.
-func (h *history) ours(id string) (from eventID, ok bool) {
+func (h *history) parseUnsolicited(id string) (from eventID, ok bool) {
 	from, ok = parseEventID(id)
-	return from, ok && from.stream&ownStream != 0 && from.node == h.node
+	return from, ok && from.stream&unsolicitedStream != 0 && from.node == h.node
 }
 
-// sendMissed sends to a connection that goes on with one of the session's own
-// streams what followed the event of that id on this very stream. It does
-// nothing for other ids. The error is errNotKept, before anything was sent, if
-// some of that is too long to be kept: once, so that a client that tries again
-// goes on without it.
+// sendMissed sends the events after id, if id is of one of the session's own streams.
+// Otherwise it does nothing. The error is errNotKept, before it sends anything, if some
+// event was too long. It returns that error once, so that a client that retries continues
+// without the event.
 func (h *history) sendMissed(id string, to core.EventWriter) error {
-	from, ok := h.ours(id)
+	from, ok := h.parseUnsolicited(id)
 	if !ok {
 		return nil
 	}
 	missed, err := h.missed(from.stream, from.event)
 	if errors.Is(err, errNotKept) {
-		h.skip(from.stream)
+		h.markTooLong(from.stream)
 		return err
 	}
 	for _, r := range missed {
@@ -640,8 +638,8 @@ func (h *history) sendMissed(id string, to core.EventWriter) error {
 	return nil
 }
 
-// skip forgets that there was what is too long to be kept on a stream.
-func (h *history) skip(stream uint64) {
+// markTooLong forgets that there was what is too long to be kept on a stream.
+func (h *history) markTooLong(stream uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i, r := range h.records {
@@ -651,17 +649,16 @@ func (h *history) skip(stream uint64) {
 	}
 }
 
-// unasked tells whether id names an event of a session's own streams, or none
-// at all: a client that comes back with something else than an id that it was
-// given gets that stream from now on.
-func unasked(id string) bool {
+// isUnsolicited reports whether id is an event of a session's own streams, or invalid. A
+// client with an invalid id gets a new stream of that kind.
+func isUnsolicited(id string) bool {
 	from, ok := parseEventID(id)
-	return !ok || from.stream&ownStream != 0
+	return !ok || from.stream&unsolicitedStream != 0
 }
 
-// forget drops the events of answers that are over, when the session has not
+// dropFinished drops the events of answers that are over, when the session has not
 // been used for a while.
-func (h *history) forget() {
+func (h *history) dropFinished() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.open) == 0 {
@@ -670,45 +667,44 @@ func (h *history) forget() {
 	}
 }
 
-// prime sends the first event of one of the session's own streams, which has no
-// message, so that its client comes back for what follows even if nothing has come;
-// not on a stream that goes on, whose client can do so already. What that is after is
-// in the id: nothing is kept. The error is that of the connection.
-func (h *history) prime(number *uint64, to core.StreamConn) error {
+// sendFirst sends the first event of one of the session's own streams, which has no
+// message. With its id the client can resume before the first message. A resumed stream has
+// no such event. The history does not keep it. The error is that of the connection.
+func (h *history) sendFirst(number *uint64, to core.StreamConn) error {
 	if *number != 0 || !h.revision.Has(protocol.FeaturePrimedStreams) {
 		return nil
 	}
-	event, ok := h.nextOwn(number)
+	event, ok := h.nextUnsolicited(number)
 	if !ok {
 		return nil
 	}
 	return to.Event(h.idOf(*number, event, protocol.ID{}), nil)
 }
 
-// nextOwn returns the number of the next event on one of the session's own streams,
+// nextUnsolicited returns the number of the next event on one of the session's own streams,
 // and gives the stream one unless it has; not ok if nothing is kept. The goroutine
 // that carries the stream calls.
-func (h *history) nextOwn(number *uint64) (event uint64, ok bool) {
+func (h *history) nextUnsolicited(number *uint64) (event uint64, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.keeps() {
 		return 0, false
 	}
 	if *number == 0 {
-		*number = ownStream | (h.numbers.own.Add(1) - 1)
+		*number = unsolicitedStream | (h.numbers.own.Add(1) - 1)
 	}
 	return h.numbers.unasked.Add(1), true
 }
 
-// ownEvent keeps a message of one of the session's own streams under the id
+// addUnsolicited keeps a message of one of the session's own streams under the id
 // that it returns, "" if nothing is kept. number is that of the stream; see nextOwn.
-func (h *history) ownEvent(number *uint64, message []byte) (id string) {
-	event, ok := h.nextOwn(number)
+func (h *history) addUnsolicited(number *uint64, message []byte) (id string) {
+	event, ok := h.nextUnsolicited(number)
 	if !ok {
 		return ""
 	}
-	r, room := h.reserved(*number, message)
+	r, room := h.reserve(*number, message)
 	r.event, r.question = event, questionOf(message)
-	h.keep(r, room)
+	h.append(r, room)
 	return h.idOf(*number, event, protocol.ID{})
 }

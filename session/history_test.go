@@ -148,7 +148,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	if _, _, err := s.history.resume("1-1", &found, nil); err == nil {
 		t.Error("the first stream is known though nothing of it is kept")
 	}
-	s.history.forget()
+	s.history.dropFinished()
 	if _, _, err := s.history.resume("2-0", &found, nil); err == nil || s.history.size != 0 {
 		t.Error("forget left something")
 	}
@@ -193,7 +193,7 @@ func TestUnasked(t *testing.T) {
 	out, leave := listen(s, "")
 	send(t, s, "a b c")
 	for i := range 2 {
-		if id, m, _ := s.next(out); m == nil || id != fmt.Sprint("0-", i+1) || !unasked(id) {
+		if id, m, _ := s.next(out); m == nil || id != fmt.Sprint("0-", i+1) || !isUnsolicited(id) {
 			t.Errorf("Next = %q, %q", id, m)
 		}
 	}
@@ -215,7 +215,7 @@ func TestUnasked(t *testing.T) {
 		t.Error(err)
 	}
 	to.want(t, "")
-	if unasked("1-1") || !unasked("made up") {
+	if isUnsolicited("1-1") || !isUnsolicited("made up") {
 		t.Error("Unasked takes the ids of other streams, or not what is none")
 	}
 }
@@ -224,7 +224,7 @@ func TestUnasked(t *testing.T) {
 // for one of them gets nothing that went out on another.
 func TestUnaskedOnSeveralStreams(t *testing.T) {
 	s := kept(t, protocol.V20251125, 0)
-	claim := func(out *line, message, want string) {
+	claim := func(out *outStream, message, want string) {
 		t.Helper()
 		send(t, s, message)
 		if id, m, _ := s.next(out); string(m) != message || id != want {
@@ -255,7 +255,7 @@ func TestUnaskedOnSeveralStreams(t *testing.T) {
 	claim(again, "e", "01-5")
 	missed("01-2", "01-3=c", "01-5=e")
 	for _, id := range []string{"0-1", "01-2"} {
-		if !unasked(id) {
+		if !isUnsolicited(id) {
 			t.Errorf("Unasked does not know %s", id)
 		}
 		if _, _, err := s.history.resume(id, &sink{}, nil); !errors.Is(err, errUnknownStream) {

@@ -20,7 +20,7 @@ import (
 // the session: a box of the store, to which any replica appends and which one stream
 // reads. At one replica it is in one of three states:
 //
-//	           GET: take                        ErrTaken from fetch
+//	           GET: take                        ErrNotReader from fetch
 //	closed ------------------> reading --------------------------------> standby
 //	   ^                        |  ^                                       |  |
 //	   |   last stream ends:    |  |  standIn: the reader has left, or its |  |
@@ -30,7 +30,7 @@ import (
 //
 // The store decides which stream reads: take makes the newest stream of all replicas the
 // reader. The name of a reader is never used twice, and each read of an earlier reader
-// fails with scale.ErrTaken. The store notes what it has returned, and the next reader
+// fails with scale.ErrNotReader. The store notes what it has returned, and the next reader
 // begins after that; or after the event that its client names, if the stream of that
 // event was the last reader.
 //
@@ -105,7 +105,7 @@ func readerNode(reader string) string {
 }
 
 // boxOf names the inbox of a session.
-func boxOf(id string) string { return "stream:" + replica.StoreKey("session", id, slots).Name }
+func boxOf(id string) string { return "stream:" + replica.StoreKey("session", id, partitions).Name }
 
 func newInbox(m *Manager, s *Session) *inbox {
 	return &inbox{manager: m, session: s, box: boxOf(s.id), storing: make(chan struct{}, 1)}
@@ -116,18 +116,18 @@ func (b *inbox) lock() (unlock func()) {
 	return func() { <-b.storing }
 }
 
-// use runs code of the store. That another stream reads is no failure of the store.
+// use runs code of the store. A box with another reader is not a failure of the store.
 func (b *inbox) use(ctx context.Context, fn func(ctx context.Context) error) error {
 	taken := false
-	err := b.manager.use(ctx, func(ctx context.Context) error {
+	err := b.manager.callStore(ctx, func(ctx context.Context) error {
 		err := fn(ctx)
-		if taken = errors.Is(err, scale.ErrTaken); taken {
+		if taken = errors.Is(err, scale.ErrNotReader); taken {
 			return nil
 		}
 		return err
 	})
 	if taken {
-		return scale.ErrTaken
+		return scale.ErrNotReader
 	}
 	return err
 }
@@ -149,9 +149,9 @@ func (b *inbox) takeBox(ctx context.Context, t scale.Take) (found scale.Box, err
 	return found, err
 }
 
-// open opens messages up to the first that does not open, since it was sealed with a key
-// that this replica does not have yet: a stream at another replica is to have it, and what
-// follows. One that is older than a day is left out, so that it is not in the way for ever.
+// open opens messages up to the first that does not open, because this replica does not
+// have its key yet. A stream at another replica gets that message, and all later ones. open
+// drops such a message after a day, so that it does not block the others.
 func (b *inbox) open(messages []scale.Message) (opened []scale.Message, whole bool) {
 	for _, m := range messages {
 		text, _, err := b.manager.config.Seal.Open(m.Data, seal.Binding(b.box))
@@ -160,11 +160,11 @@ func (b *inbox) open(messages []scale.Message) (opened []scale.Message, whole bo
 			m.Data = text
 			opened = append(opened, m)
 			continue
-		case m.Rev < scale.Rev(time.Now().Add(-keepDay).UnixMicro()):
-			b.manager.failed(fmt.Errorf("session: a message of a stream is left out after a day: %w", err))
+		case m.Rev < scale.Rev(time.Now().Add(-stateRetention).UnixMicro()):
+			b.manager.reportError(fmt.Errorf("session: a message of a stream is left out after a day: %w", err))
 			continue
 		}
-		b.manager.failed(fmt.Errorf("session: a message of a stream waits for a replica that opens it: %w", err))
+		b.manager.reportError(fmt.Errorf("session: a message of a stream waits for a replica that opens it: %w", err))
 		return opened, false
 	}
 	return opened, true
@@ -181,10 +181,10 @@ func bytesOf(messages []scale.Message) (n int) {
 // post adds a message to the box. sent is false if there is no room.
 func (b *inbox) post(ctx context.Context, message []byte) (sent bool, err error) {
 	data := b.sealed(message)
-	if rev, err := b.postHere(ctx, message, data); !errors.Is(err, scale.ErrTaken) {
+	if rev, err := b.postHere(ctx, message, data); !errors.Is(err, scale.ErrNotReader) {
 		return rev > 0, err
 	}
-	rev, reader, err := b.append(ctx, scale.Post{Data: data, Keep: inboxBytes})
+	rev, reader, err := b.append(ctx, scale.AppendOp{Data: data, Keep: inboxBytes})
 	s := b.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,29 +195,29 @@ func (b *inbox) post(ctx context.Context, message []byte) (sent bool, err error)
 }
 
 // postHere is post for a stream here that has all that is in the box: the message need not
-// be read. The error is scale.ErrTaken if there is none.
+// be read. The error is scale.ErrNotReader if there is none.
 func (b *inbox) postHere(ctx context.Context, message, data []byte) (rev scale.Rev, err error) {
 	s := b.session
 	select {
 	case b.storing <- struct{}{}: // nothing else is asked of the store
 		defer func() { <-b.storing }()
 	default:
-		return 0, scale.ErrTaken
+		return 0, scale.ErrNotReader
 	}
 	s.mu.Lock()
 	reader, pos := b.reader, b.pos
 	all := b.state == reading && !b.ended && !b.pending && !b.unsure && b.owed == 0 && len(b.batch) == 0 && pos == b.sent
 	s.mu.Unlock()
 	if !all || !s.outbox.budget.queue(len(message), s) {
-		return 0, scale.ErrTaken
+		return 0, scale.ErrNotReader
 	}
-	rev, _, err = b.append(ctx, scale.Post{Data: data, Keep: inboxBytes, From: reader, After: pos})
+	rev, _, err = b.append(ctx, scale.AppendOp{Data: data, Keep: inboxBytes, From: reader, After: pos})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case rev == 0:
 		s.outbox.budget.unqueue(len(message))
-		b.unsure = b.unsure || err != nil && !errors.Is(err, scale.ErrTaken)
+		b.unsure = b.unsure || err != nil && !errors.Is(err, scale.ErrNotReader)
 		b.hint(0)
 	case s.outbox.hold(len(message)):
 		b.batch, b.pos = append(b.batch, scale.Message{Rev: rev, Data: message}), rev
@@ -233,7 +233,7 @@ func (b *inbox) sealed(message []byte) []byte {
 }
 
 // append adds to the box what is sealed. rev is 0 if there is no room.
-func (b *inbox) append(ctx context.Context, p scale.Post) (rev scale.Rev, reader string, err error) {
+func (b *inbox) append(ctx context.Context, p scale.AppendOp) (rev scale.Rev, reader string, err error) {
 	m := b.manager
 	p.Box, p.Recent, p.TTL, p.Refuse = b.box, max(m.config.History, 1), m.ttl(), true
 	full := false
@@ -269,8 +269,8 @@ func (b *inbox) take(ctx context.Context, last string) error {
 	defer b.lock()()
 	after := scale.Unread
 	from, own := parseEventID(last)
-	if own = own && from.stream&ownStream != 0; own {
-		after = scale.Rev(from.stream &^ ownStream)
+	if own = own && from.stream&unsolicitedStream != 0; own {
+		after = scale.Rev(from.stream &^ unsolicitedStream)
 	}
 	s.mu.Lock()
 	idle := s.reason != nil || len(s.outbox.open) == 0
@@ -292,7 +292,7 @@ func (b *inbox) take(ctx context.Context, last string) error {
 	defer s.mu.Unlock()
 	old, sure := b.reader, !b.leaving
 	b.reader, b.checked = me, time.Now()
-	if err != nil { // it may be the reader: tend makes it leave
+	if err != nil { // it may be the reader: reconcile makes it leave
 		if own {
 			b.reader, b.or = resumed, me
 		}
@@ -318,19 +318,19 @@ func (b *inbox) take(ctx context.Context, last string) error {
 		b.hint(0)
 	}
 	if last != "" || found.Reader != "" {
-		s.subscriptions.rejoin(s)
+		s.subscriptions.recheck(s)
 	}
 	return nil
 }
 
 // mine reports whether it is the turn of the stream out to read. s.mu is held.
-func (b *inbox) mine(out *line) bool {
+func (b *inbox) mine(out *outStream) bool {
 	return b.state == reading && (b.ended || b.pending && len(b.batch) == 0) && b.session.outbox.newest() == out
 }
 
 // fetch reads what the stream out is to send, if it is the turn of that, and reports whether
 // there is something new.
-func (b *inbox) fetch(out *line) bool {
+func (b *inbox) fetch(out *outStream) bool {
 	s := b.session
 	s.mu.Lock()
 	mine := b.mine(out)
@@ -358,18 +358,18 @@ func (b *inbox) fetch(out *line) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case errors.Is(err, scale.ErrTaken):
+	case errors.Is(err, scale.ErrNotReader):
 		b.standBy()
 		return false
 	case err != nil:
 		b.unsure = true
-		time.AfterFunc(again, func() { s.hint(0) })
+		time.AfterFunc(retryInterval, func() { s.hint(0) })
 		return false
 	}
 	b.unsure, b.owed, b.checked = false, 0, time.Now()
 	if !room || !s.outbox.hold(size) {
 		b.giveBack(messages[len(messages)-1].Rev)
-		time.AfterFunc(again, func() { s.hint(0) })
+		time.AfterFunc(retryInterval, func() { s.hint(0) })
 		return false
 	}
 	b.batch = append(b.batch, batch...)
@@ -388,7 +388,7 @@ func (b *inbox) fetch(out *line) bool {
 
 // newReader returns the name of a reader for a stream that begins.
 func (b *inbox) newReader() string {
-	node, number := b.manager.config.Node, b.manager.numbers.tokens.Add(1)
+	node, number := b.manager.config.ReplicaID, b.manager.numbers.tokens.Add(1)
 	return readerName(node, number, node+"."+strconv.FormatUint(number, 36))
 }
 
@@ -404,10 +404,10 @@ func (b *inbox) succeed(me string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case errors.Is(err, scale.ErrTaken):
+	case errors.Is(err, scale.ErrNotReader):
 		b.standBy()
 	case err != nil:
-		time.AfterFunc(again, func() { s.hint(0) })
+		time.AfterFunc(retryInterval, func() { s.hint(0) })
 	default:
 		b.clear()
 		b.reader, b.pos, b.pending, b.checked = t.Reader, t.After, true, time.Now()
@@ -445,7 +445,7 @@ func (b *inbox) giveBack(rev scale.Rev) {
 			return nil
 		}
 		_, err := b.takeBox(ctx, scale.Take{From: me, Reader: me, After: pos, TTL: b.manager.ttl()})
-		if errors.Is(err, scale.ErrTaken) {
+		if errors.Is(err, scale.ErrNotReader) {
 			return nil // the next read finds that
 		}
 		if err == nil {
@@ -476,7 +476,7 @@ func (b *inbox) passOn(was string, found *scale.Box) {
 		b.session.mu.Unlock()
 		if found == nil {
 			box, err := b.takeBox(ctx, scale.Take{From: leftName("none"), Reader: leftName("none"), TTL: b.manager.ttl()})
-			if err != nil && !errors.Is(err, scale.ErrTaken) {
+			if err != nil && !errors.Is(err, scale.ErrNotReader) {
 				return err
 			}
 			found = &box
@@ -498,7 +498,7 @@ func (b *inbox) passOn(was string, found *scale.Box) {
 			owed = 0
 		}
 		for len(data) > 0 { // they were accepted once, and find room beyond that of others
-			switch rev, _, err := b.append(ctx, scale.Post{Data: data[0], Keep: 4 * inboxBytes}); {
+			switch rev, _, err := b.append(ctx, scale.AppendOp{Data: data[0], Keep: 4 * inboxBytes}); {
 			case err != nil:
 				return err
 			case rev == 0:
@@ -523,7 +523,7 @@ func (b *inbox) clear() (rest []scale.Message, pos, owed scale.Rev) {
 }
 
 // next takes a message for the stream out. s.mu is held.
-func (b *inbox) next(out *line) (id string, message []byte) {
+func (b *inbox) next(out *outStream) (id string, message []byte) {
 	if len(b.batch) == 0 || b.ended || out.over || b.session.outbox.newest() != out {
 		return "", nil
 	}
@@ -544,7 +544,7 @@ func (b *inbox) eventID(local uint64) string {
 		return ""
 	}
 	node, number, _ := strings.Cut(streamOf(b.reader), ".")
-	id := eventID{stream: ownStream | uint64(b.sent), local: local, at: b.manager.config.Node}
+	id := eventID{stream: unsolicitedStream | uint64(b.sent), local: local, at: b.manager.config.ReplicaID}
 	id.node, _ = strconv.ParseUint(node, 36, 64)
 	id.event, _ = strconv.ParseUint(number, 36, 64)
 	return id.String()
@@ -556,7 +556,7 @@ func (b *inbox) prime(last string) string {
 	s := b.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if from, ok := parseEventID(last); ok && from.stream&ownStream != 0 || b.state != reading ||
+	if from, ok := parseEventID(last); ok && from.stream&unsolicitedStream != 0 || b.state != reading ||
 		!s.revision.Has(protocol.FeaturePrimedStreams) {
 		return ""
 	}
@@ -564,7 +564,7 @@ func (b *inbox) prime(last string) string {
 }
 
 // leave makes the store note that no stream here reads, if none is open, or all is set.
-// After an error, tend tries again.
+// After an error, reconcile tries again.
 func (b *inbox) leave(ctx context.Context, all bool) error {
 	s := b.session
 	defer b.lock()()
@@ -578,7 +578,7 @@ func (b *inbox) leave(ctx context.Context, all bool) error {
 	}
 	me, or, at, ttl := b.reader, b.or, b.leaveAt, b.manager.ttl()
 	if s.isDeleted() {
-		ttl = 0 // and nobody reads any more
+		ttl = 0 // and no stream will read again
 	}
 	if b.pending = false; b.state == reading {
 		b.state = closed
@@ -586,11 +586,11 @@ func (b *inbox) leave(ctx context.Context, all bool) error {
 	b.manager.inboxes.Delete(b.box)
 	s.mu.Unlock()
 	found, err := b.takeBox(ctx, scale.Take{From: me, Reader: leftName(streamOf(me)), After: at, TTL: ttl})
-	if errors.Is(err, scale.ErrTaken) && or != "" { // the reply of a take was lost
+	if errors.Is(err, scale.ErrNotReader) && or != "" { // the reply of a take was lost
 		me = or
 		found, err = b.takeBox(ctx, scale.Take{From: me, Reader: leftName(streamOf(me)), After: scale.Unread, TTL: ttl})
 	}
-	taken := errors.Is(err, scale.ErrTaken)
+	taken := errors.Is(err, scale.ErrNotReader)
 	if err != nil && !taken {
 		return err
 	}
@@ -611,7 +611,7 @@ func (b *inbox) standIn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if node := readerNode(now); node != "" && node != b.manager.config.Node {
+	if node := readerNode(now); node != "" && node != b.manager.config.ReplicaID {
 		lives, err := b.manager.lives(ctx, node)
 		if err != nil || lives {
 			b.session.mu.Lock()
@@ -623,7 +623,7 @@ func (b *inbox) standIn(ctx context.Context) error {
 	return b.take(ctx, "")
 }
 
-// due reports what tend has to do for a session.
+// due reports what reconcile has to do for a session.
 func (b *inbox) due(now time.Time) (leave, look bool) {
 	s := b.session
 	s.mu.Lock()

@@ -13,9 +13,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/bus"
 	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/pause"
-	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
@@ -62,7 +62,7 @@ func (r *roads) travel(ctx context.Context) error {
 	return nil
 }
 
-func (r *roads) Get(ctx context.Context, looks ...scale.Look) (found []scale.Entry, err error) {
+func (r *roads) Get(ctx context.Context, looks ...scale.GetOp) (found []scale.Entry, err error) {
 	r.calls.Add(1)
 	if strings.HasPrefix(looks[0].Key.Name, "mail:") {
 		r.mails.Add(1)
@@ -88,7 +88,7 @@ func (r *roads) Put(ctx context.Context, writes ...scale.Write) (made []scale.En
 	return made, err
 }
 
-func (r *roads) Append(ctx context.Context, p scale.Post) (rev scale.Rev, reader string, err error) {
+func (r *roads) Append(ctx context.Context, p scale.AppendOp) (rev scale.Rev, reader string, err error) {
 	r.calls.Add(1)
 	if err = r.travel(ctx); err == nil {
 		rev, reader, err = r.Store.Append(ctx, p)
@@ -160,7 +160,7 @@ type replicas struct {
 	t      *testing.T
 	store  *roads
 	all    []*Manager
-	office []*post.Office
+	office []*bus.Bus
 	mu     sync.Mutex
 	failed []error
 }
@@ -199,20 +199,20 @@ func newReplicasWith(t *testing.T, n int, store *roads, change func(i int, c *Co
 	}
 	r := &replicas{t: t, store: store}
 	for i := range n {
-		o := post.New(post.Config{Store: store, Seal: posts})
-		config := Config{Store: store, Seal: sessions, Node: o.Node(), Post: o, Idle: idle, StoreFailed: func(err error) {
+		o := bus.New(bus.Config{Store: store, Seal: posts})
+		config := Config{Store: store, Seal: sessions, ReplicaID: o.ReplicaID(), Bus: o, IdleTimeout: idle, OnStoreError: func(err error) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.failed = append(r.failed, err)
 		}}
 		change(i, &config)
 		m := NewManager(config)
-		o.Start(func(message post.Message) {
-			if !m.Delivered(message) {
-				m.Changed(string(message.Body), true)
+		o.Start(func(message bus.Message) {
+			if !m.HandleMessage(message) {
+				m.HandleChange(string(message.Body), true)
 			}
 		})
-		m.Share(func(id string, _ bool) { _ = o.Tell(context.Background(), "ended", []byte(id)) })
+		m.StartReplication(func(id string, _ bool) { _ = o.Broadcast(context.Background(), "ended", []byte(id)) })
 		r.all, r.office = append(r.all, m), append(r.office, o)
 	}
 	time.Sleep(time.Second)
@@ -255,7 +255,7 @@ func (r *replicas) at(i int, id string) *Session {
 func (r *replicas) post(i int, id string, messages ...string) {
 	r.t.Helper()
 	for _, m := range messages {
-		if sent, err := r.at(i, id).Post(r.t.Context(), []byte(`"`+m+`"`)); !sent || err != nil {
+		if sent, err := r.at(i, id).Route(r.t.Context(), []byte(`"`+m+`"`)); !sent || err != nil {
 			r.t.Errorf("post %s at %d: %v, %v", m, i, sent, err)
 		}
 	}
@@ -264,8 +264,8 @@ func (r *replicas) post(i int, id string, messages ...string) {
 // holders returns the replicas that listen.
 func (r *replicas) holders(id string) (list []int) {
 	for i, m := range r.all {
-		if s := m.Here(id); s != nil {
-			if s.listens() {
+		if s := m.Local(id); s != nil {
+			if s.ownsStream() {
 				list = append(list, i)
 			}
 		}
@@ -344,7 +344,7 @@ func serve(s *Session, last string) *get {
 	g := &get{client: newClient(), done: make(chan struct{}), abandoned: -1}
 	go func() {
 		defer close(g.done)
-		g.err = s.Serve(last, g)
+		g.err = s.ServeStream(last, g)
 	}()
 	return g
 }
@@ -467,7 +467,7 @@ func TestPostCosts(t *testing.T) {
 			}
 		}
 		send := func(s *Session, m string) {
-			if sent, err := s.Post(t.Context(), []byte(m)); !sent || err != nil {
+			if sent, err := s.Route(t.Context(), []byte(m)); !sent || err != nil {
 				t.Error(sent, err)
 			}
 		}
@@ -585,7 +585,7 @@ func (r *replicas) interleave(dice *rand.Rand, resume bool, lost float64, wait t
 	for n := range 12 {
 		s, m := copies[dice.IntN(3)], fmt.Sprint("m", n)
 		apart(80, func() {
-			sent, err := s.Post(t.Context(), []byte(`"`+m+`"`))
+			sent, err := s.Route(t.Context(), []byte(`"`+m+`"`))
 			if lost == 0 && (!sent || err != nil) {
 				t.Errorf("post %s: %v, %v", m, sent, err)
 			}
@@ -763,11 +763,11 @@ func TestPostStoreAway(t *testing.T) {
 		synctest.Wait()
 		r.store.down.Store(true)
 		for i := range 2 {
-			s := r.all[i].Here(id)
+			s := r.all[i].Local(id)
 			if s == nil {
 				continue
 			}
-			if sent, err := s.Post(t.Context(), []byte(`"a"`)); sent || !errors.Is(err, scale.ErrUnavailable) {
+			if sent, err := s.Route(t.Context(), []byte(`"a"`)); sent || !errors.Is(err, scale.ErrUnavailable) {
 				t.Errorf("at %d: %v, %v", i, sent, err)
 			}
 		}
@@ -806,7 +806,7 @@ func TestPostFull(t *testing.T) {
 			var want []string
 			for n := range 100 + 1 {
 				m := fmt.Sprint(n, strings.Repeat("x", size))
-				sent, err := r.at(1, id).Post(t.Context(), []byte(`"`+m+`"`))
+				sent, err := r.at(1, id).Route(t.Context(), []byte(`"`+m+`"`))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -853,7 +853,7 @@ func TestPostFlood(t *testing.T) {
 		var want []string
 		for n := range 1000 {
 			m := fmt.Sprint(n)
-			if sent, err := at1.Post(t.Context(), []byte(`"`+m+`"`)); !sent || err != nil {
+			if sent, err := at1.Route(t.Context(), []byte(`"`+m+`"`)); !sent || err != nil {
 				t.Fatal(m, sent, err)
 			}
 			want = append(want, m)
@@ -881,7 +881,7 @@ func TestPostShutdown(t *testing.T) {
 				g.full = make(chan struct{})
 				at0 := r.at(0, id)
 				for _, m := range []string{"a", "b", "c"} {
-					if sent, err := at0.Post(t.Context(), []byte(`"`+m+`"`)); !sent || err != nil {
+					if sent, err := at0.Route(t.Context(), []byte(`"`+m+`"`)); !sent || err != nil {
 						t.Fatal(sent, err)
 					}
 				}
@@ -960,7 +960,7 @@ func TestEndStreamsPace(t *testing.T) {
 			synctest.Wait()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			want := n * time.Second / endRate
+			want := n * time.Second / streamEndRate
 			if hurried {
 				cancel()
 				want = 0

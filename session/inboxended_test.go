@@ -32,7 +32,7 @@ func TestNoInboxOfEndedSession(t *testing.T) {
 		"a stream on its way to the store": func(r *replicas, s *Session) { r.store.within(time.Second, 0); serve(s, "") },
 		"a message, and a stream": func(r *replicas, s *Session) {
 			r.store.within(time.Second, 0)
-			go func() { _, _ = s.Post(r.t.Context(), []byte(`"a"`)) }()
+			go func() { _, _ = s.Route(r.t.Context(), []byte(`"a"`)) }()
 			time.Sleep(2 * time.Second)
 			serve(s, "")
 		},
@@ -57,7 +57,7 @@ func TestNoInboxOfEndedSession(t *testing.T) {
 				}
 				before(r, s)
 				time.Sleep(time.Millisecond)
-				r.all[1].Changed(id, true) // the other replica notices the end
+				r.all[1].HandleChange(id, true) // the other replica notices the end
 				time.Sleep(10 * time.Second)
 				if found := r.box(id); found != (scale.Box{}) {
 					t.Errorf("the store has %+v", found)

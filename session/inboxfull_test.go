@@ -53,7 +53,7 @@ func TestInboxOfSlowClient(t *testing.T) {
 			var want []string
 			refused := false
 			for _, m := range longOnes(99) {
-				sent, err := r.at(from, id).Post(t.Context(), []byte(`"`+m+`"`))
+				sent, err := r.at(from, id).Route(t.Context(), []byte(`"`+m+`"`))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -131,7 +131,7 @@ func TestInboxMakesRoom(t *testing.T) {
 			s := r.at(0, id)
 			go func() {
 				defer close(g.done)
-				g.err = s.Serve("", g)
+				g.err = s.ServeStream("", g)
 			}()
 			synctest.Wait()
 			if m.budget.queued > m.budget.limit*3/4 {

@@ -89,7 +89,7 @@ func TestInboxSealedWithLostKey(t *testing.T) {
 		synctest.Wait()
 		r.post(1, id, "a")
 		r.post(0, id, "b")
-		time.Sleep(keepDay - time.Minute)
+		time.Sleep(stateRetention - time.Minute)
 		g.wantMessages(t)
 		time.Sleep(10 * time.Minute)
 		g.wantMessages(t, "b")
@@ -141,8 +141,8 @@ func TestEndWhileKeysAreReplaced(t *testing.T) {
 			if c.Seal = sealer(t, oldKey); i == 1 {
 				c.Seal = sealer(t, newKey, oldKey)
 			}
-			c.RestoredEnd = func(*Session, error) {
-				time.Sleep(2 * endLease)
+			c.OnRestoredEnd = func(*Session, error) {
+				time.Sleep(2 * endLeaseTTL)
 				ended.Store(true)
 			}
 		})
@@ -153,7 +153,7 @@ func TestEndWhileKeysAreReplaced(t *testing.T) {
 		r.office[0].Close(t.Context())
 		r.all, r.office = r.all[1:], r.office[1:] // which ends the session
 		defer r.close()
-		time.Sleep(2*idle + 3*endLease)
+		time.Sleep(2*idle + 3*endLeaseTTL)
 		if !ended.Load() {
 			t.Error("the session has not ended")
 		}

@@ -32,7 +32,7 @@ func (c *cut) do(fn func() error) error {
 	return err
 }
 
-func (c *cut) Get(ctx context.Context, looks ...scale.Look) (found []scale.Entry, err error) {
+func (c *cut) Get(ctx context.Context, looks ...scale.GetOp) (found []scale.Entry, err error) {
 	err = c.do(func() (err error) { found, err = c.Store.Get(ctx, looks...); return err })
 	return found, err
 }
@@ -42,7 +42,7 @@ func (c *cut) Put(ctx context.Context, writes ...scale.Write) (made []scale.Entr
 	return made, err
 }
 
-func (c *cut) Append(ctx context.Context, p scale.Post) (rev scale.Rev, reader string, err error) {
+func (c *cut) Append(ctx context.Context, p scale.AppendOp) (rev scale.Rev, reader string, err error) {
 	err = c.do(func() (err error) { rev, reader, err = c.Store.Append(ctx, p); return err })
 	return rev, reader, err
 }
@@ -105,7 +105,7 @@ func killWhileItReads(t *testing.T, dice *rand.Rand) {
 		s, m, wait := copies[dice.IntN(len(copies))], fmt.Sprint("m", n), time.Duration(dice.IntN(400))*time.Millisecond
 		running.Go(func() {
 			time.Sleep(wait)
-			if sent, err := s.Post(t.Context(), []byte(`"`+m+`"`)); sent && err == nil {
+			if sent, err := s.Route(t.Context(), []byte(`"`+m+`"`)); sent && err == nil {
 				mu.Lock()
 				defer mu.Unlock()
 				accepted = append(accepted, m)

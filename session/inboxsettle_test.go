@@ -51,7 +51,7 @@ func (r *replicas) killed(id string) {
 	m := r.all[1]
 	g := r.get(1, id, "")
 	synctest.Wait()
-	s := m.Here(id)
+	s := m.Local(id)
 	s.save = func(*Session) error { return nil }
 	s.mu.Lock()
 	s.inbox.state, s.inbox.box = closed, "none"
@@ -61,7 +61,7 @@ func (r *replicas) killed(id string) {
 	delete(m.sessions, id)
 	m.mu.Unlock()
 	r.office[1].Close(r.t.Context())
-	record := scale.Key{Part: "node", Name: m.config.Node} // which is only not written any more
+	record := scale.Key{Partition: "node", Name: m.config.ReplicaID} // which is only not written any more
 	_, err := r.store.Store.Put(r.t.Context(), scale.Write{Key: record, Prev: scale.Any, Value: []byte{}, TTL: time.Hour})
 	if err != nil {
 		r.t.Fatal(err)
@@ -192,8 +192,8 @@ func TestStandingByHoldsUpNoRenewal(t *testing.T) {
 		r := newReplicas(t, 2, store)
 		defer r.close()
 		var ends atomic.Int64
-		r.all[1].config.RestoredEnd = func(*Session, error) { ends.Add(1) }
-		time.Sleep(2 * endLease) // the other one has been in touch with the store for long
+		r.all[1].config.OnRestoredEnd = func(*Session, error) { ends.Add(1) }
+		time.Sleep(2 * endLeaseTTL) // the other one has been in touch with the store for long
 		id := r.open(0)
 		var streams []*get
 		for range 20 {
@@ -205,16 +205,16 @@ func TestStandingByHoldsUpNoRenewal(t *testing.T) {
 		synctest.Wait()
 		slow.slow.Store(true)
 		s := r.at(0, id)
-		s.OnEnd(func(error) { time.Sleep(3 * endLease) })
+		s.OnEnd(func(error) { time.Sleep(3 * endLeaseTTL) })
 		go func() { _ = r.all[0].Stop(s, core.ErrSessionDeleted) }()
-		time.Sleep(2 * endLease)
-		r.all[1].endDue(keyOf(id).Part)
+		time.Sleep(2 * endLeaseTTL)
+		r.all[1].endDue(sessionKey(id).Partition)
 		synctest.Wait()
 		if n := ends.Load(); n != 0 {
 			t.Errorf("another replica has ended it")
 		}
 		slow.slow.Store(false)
-		time.Sleep(2 * endLease)
+		time.Sleep(2 * endLeaseTTL)
 		for _, g := range streams {
 			g.leave()
 		}

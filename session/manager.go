@@ -14,10 +14,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/bus"
 	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/pause"
-	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/seal"
@@ -26,7 +26,7 @@ import (
 	"github.com/talaria-go/mcp/scale"
 )
 
-// What a zero Config stands for.
+// Defaults of Config.
 const (
 	defaultIdle    = 30 * time.Minute
 	defaultHistory = 16 << 10        // bytes
@@ -36,13 +36,13 @@ const (
 // Config limits the sessions of a Manager. The options of the server have the
 // defaults.
 type Config struct {
-	Idle time.Duration // unused for so long, a session ends; 0 means 30 minutes, negative never
-	Max  int           // sessions at a time; 0 means no limit
-	// MaxPerPrincipal is how many of them one principal may have; 0 means a
-	// tenth of Max, at least one, negative no limit. Anonymous clients, who are
-	// one principal, may have all, but make room for others while they have more
-	// than half. Where there is no room, sessions that were never used after
-	// initialize end first, the oldest first.
+	IdleTimeout time.Duration // unused for so long, a session ends; 0 means 30 minutes, negative never
+	MaxSessions int           // sessions at a time; 0 means no limit
+	// MaxPerPrincipal bounds the sessions of one principal; 0 means a tenth of MaxSessions,
+	// at least one, and negative means no limit. Anonymous clients are one principal
+	// without this limit. They make room for others while they have more than half. If
+	// there is no room, sessions without a request after initialize end first, the oldest
+	// first.
 	MaxPerPrincipal int
 	// History is how many bytes of events each session keeps for a client that
 	// comes back to a broken stream; the last event is kept beyond that, if it
@@ -52,52 +52,55 @@ type Config struct {
 	// MaxEvent is how many bytes an event may have to be kept. A client that
 	// comes back for a longer one is refused, and told why. 0 means no limit.
 	MaxEvent int
-	// Memory is how many bytes all sessions together keep of messages: in their
-	// histories, and while they wait for streams. When it is used up, sessions
-	// drop their histories, the least recently added to first; when that is not
-	// enough, messages that belong to no request are dropped, those first whose client has
-	// read nothing for the longest time. Messages that wait have three quarters of it.
-	// That a list has changed is never dropped. As much again is
-	// for the URIs of resources that they subscribed to; beyond that no session
-	// subscribes. And as much for what clients say of themselves, beyond 2 KiB each,
-	// of which a principal may have a tenth: where there is no room, sessions that
-	// were never used after initialize end. And as much, of which a principal may have
-	// a tenth, for answers that the Store keeps since their clients are away; beyond
-	// that it keeps none. 0 means no limit.
+	// Memory bounds the messages of all sessions, in bytes: those in histories and those
+	// that wait for streams. If it is full, sessions drop their histories, the least
+	// recently added to first. Then unsolicited messages are dropped, first those of the
+	// client that has read nothing for longest. Waiting messages have three quarters of
+	// Memory. List changes are never dropped.
+	//
+	// Memory also bounds each of the following separately:
+	//
+	//   - the URIs of subscriptions; beyond it no session subscribes
+	//   - client information above 2 KiB per session, a tenth for each principal;
+	//     sessions without a request after initialize make room
+	//   - saved answers of disconnected clients, a tenth for each principal; beyond it
+	//     none is stored
+	//
+	// 0 means no limit.
 	Memory int
 	// Store keeps the state of sessions for all replicas. nil means that they
 	// are this process's, and end with it. With a Store, Max is about how many
 	// there are at all replicas together, MaxPerPrincipal and Memory hold for
 	// the copies at each; what was never used after initialize ends after a
 	// minute; and sessions that live when the server shuts down live on.
-	Store scale.Store
-	Seal  *seal.Sealer // of what Store gets
-	Node  string       // the name of this replica, a number above 0 in base 36; no other one ever has it
-	// Post carries messages to the other replicas, so that a client that comes back
+	Store     scale.Store
+	Seal      *seal.Sealer // of what Store gets
+	ReplicaID string       // the name of this replica, a number above 0 in base 36; no other one ever has it
+	// Bus carries messages to the other replicas, so that a client that comes back
 	// at another one gets what follows. nil means that it does not.
-	Post *post.Office
-	// Topics tells of changes at other replicas; nil if there are none. It belongs
-	// to the Server, who sends to a Session what its client is to hear.
+	Bus *bus.Bus
+	// Topics publishes changes of other replicas; nil if there are none. It belongs to the
+	// Server, which sends the notifications of a Session.
 	Topics *topics.Hub
 	// Dropped is called when n messages for a client were dropped: because too many wait for
 	// it, or to make room for those of clients that read. It is called once until the
 	// client reads again. It may be called by any goroutine; nil is nothing.
 	Dropped func(s *Session, n int)
-	// StoreFailed receives errors of Store. nil drops them.
-	StoreFailed func(error)
-	// RestoredEnd is called, with the reason, at the end of each session that was
+	// OnStoreError receives errors of Store. nil drops them.
+	OnStoreError func(error)
+	// OnRestoredEnd is called, with the reason, at the end of each session that was
 	// restored from the Store, as what Session.OnEnd was given of the others; nil
 	// is nothing.
-	RestoredEnd func(s *Session, reason error)
+	OnRestoredEnd func(s *Session, reason error)
 }
 
-// endRate is how many streams end in a second when a replica shuts down.
-const endRate = 2000
+// streamEndRate is how many streams end in a second when a replica shuts down.
+const streamEndRate = 2000
 
-// maxAside is how many sessions use the Store at a time for what no client waits for:
-// when all hang up at once, or come back, living requests still find room in it, which
-// by default lets 60 calls in. So many calls renew sessions at a time, too.
-const maxAside = 32
+// maxBackground is how many sessions use the Store at once for work without a waiting
+// client. Requests then find room in it if all clients disconnect or resume at once; by
+// default it accepts 60 calls. It also limits how many renewals run at once.
+const maxBackground = 32
 
 // Manager holds the HTTP sessions of a server. It is safe for concurrent use.
 type Manager struct {
@@ -108,13 +111,13 @@ type Manager struct {
 	// the Store's code.
 
 	config  Config
-	budget  budget        // of all sessions
-	numbers numbers       // if there is a Store
+	budget  memoryBudget  // of all sessions
+	numbers counters      // if there is a Store
 	bounded bool          // the Store bounds its calls by itself
-	clock   clock         // of the Store
-	relay   *relay        // nil without a Store
+	clock   storeClock    // of the Store
+	relay   *resumer      // nil without a Store
 	inboxes sync.Map      // *Session with a stream here that reads its inbox, by the box
-	uris    budget        // the same, of what they subscribed to
+	uris    memoryBudget  // the same, of what they subscribed to
 	places  *share.Shares // sessions
 	clients *share.Shares // bytes of what clients say of themselves
 	ctx     context.Context
@@ -126,47 +129,47 @@ type Manager struct {
 	ending   map[*Session]bool        // those that this replica ends, and that the Store still has
 	fresh    list.List                // of *Session, the oldest first: all that were never used, and others
 	attached map[*Session]func(error) // sessions of connections, and what ends them
-	besides  chan struct{}            // has an element for each that uses the Store aside
+	besides  chan struct{}            // has an element for each that uses the Store in the background
 	sweep    *time.Timer              // runs while there are sessions; nil else
 	sweeping sync.WaitGroup
 	retrying sync.WaitGroup // goroutines of retry
 	tell     func(id string, ended bool)
-	contact  replica.Contact // with the Store
+	contact  replica.Health // with the Store
 }
 
 // NewManager returns a Manager without sessions.
 func NewManager(config Config) *Manager {
-	if config.Idle == 0 {
-		config.Idle = defaultIdle
+	if config.IdleTimeout == 0 {
+		config.IdleTimeout = defaultIdle
 	}
-	config.Max, config.MaxEvent, config.Memory = cmp.Or(config.Max, noLimit), cmp.Or(config.MaxEvent, noLimit), cmp.Or(config.Memory, noLimit)
+	config.MaxSessions, config.MaxEvent, config.Memory = cmp.Or(config.MaxSessions, noLimit), cmp.Or(config.MaxEvent, noLimit), cmp.Or(config.Memory, noLimit)
 	if config.MaxPerPrincipal == 0 {
-		config.MaxPerPrincipal = max(1, config.Max/10)
+		config.MaxPerPrincipal = max(1, config.MaxSessions/10)
 	}
 	if config.History == 0 {
 		config.History = defaultHistory
 	}
 	m := &Manager{config: config, sessions: make(map[string]*Session), ending: make(map[*Session]bool), attached: make(map[*Session]func(error))}
 	m.clock.zero = time.Now()
-	m.contact.Lease, m.besides = endLease, make(chan struct{}, maxAside)
+	m.contact.Lease, m.besides = endLeaseTTL, make(chan struct{}, maxBackground)
 	m.budget.limit, m.uris.limit = config.Memory, config.Memory
-	m.places = share.New("sessions", config.Max, config.MaxPerPrincipal, share.Always)
+	m.places = share.New("sessions", config.MaxSessions, config.MaxPerPrincipal, share.Always)
 	m.clients = share.New("bytes of what clients say of themselves", config.Memory, min(config.MaxPerPrincipal, 0), share.Half)
 	m.ctx, m.stop = context.WithCancelCause(context.Background())
 	if config.Store != nil {
-		m.relay, m.bounded = newRelay(m), post.Bounded(config.Store)
+		m.relay, m.bounded = newResumer(m), bus.HasTimeout(config.Store)
 	}
 	return m
 }
 
-// Share begins to renew what is in the Store, and to end what nobody uses, on
-// goroutines that end with Close. tell is called when a session has ended here,
-// or has other subscriptions: the other replicas should hear of it. Share must be
-// called once, and only with a Store.
-func (m *Manager) Share(tell func(id string, ended bool)) {
+// StartReplication renews the sessions in the Store and ends idle ones, on goroutines that
+// end with Close. It calls tell when a session has ended here or has other subscriptions,
+// so that the caller notifies the other replicas. It must be called once, and needs a
+// Store.
+func (m *Manager) StartReplication(tell func(id string, ended bool)) {
 	m.tell = tell
-	m.sweeping.Go(func() { m.each(m.renew) })
-	m.sweeping.Go(m.keepShared)
+	m.sweeping.Go(func() { m.everyTick(m.renew) })
+	m.sweeping.Go(m.persistLoop)
 	m.sweeping.Go(m.watchInboxes)
 }
 
@@ -175,14 +178,14 @@ func (m *Manager) Share(tell func(id string, ended bool)) {
 func (m *Manager) Open(ctx context.Context, c core.ClientInfo) (*Session, error) {
 	s := New(m.ctx, replica.NewID(), c)
 	if m.config.Store != nil {
-		if err := m.create(ctx, s); err != nil {
+		if err := m.insertNew(ctx, s); err != nil {
 			return nil, err
 		}
 	}
 	there, err := m.add(s)
 	if err != nil && m.config.Store != nil {
 		// If this fails it ends by itself, as one that was never used.
-		_, _ = m.put(context.WithoutCancel(ctx), scale.Write{Key: s.key, Prev: scale.Rev(s.rev.Load())})
+		_, _ = m.putEntry(context.WithoutCancel(ctx), scale.Write{Key: s.key, Prev: scale.Rev(s.rev.Load())})
 	}
 	return there, err
 }
@@ -191,21 +194,21 @@ func (m *Manager) Open(ctx context.Context, c core.ClientInfo) (*Session, error)
 // there is no room, another one may have to end, or, if the Store has it, the
 // copy of another one.
 func (m *Manager) add(s *Session) (*Session, error) {
-	there, crowded, err := m.enter(s)
+	there, crowded, err := m.insert(s)
 	for _, s := range crowded {
 		if m.config.Store != nil {
-			m.letGo(s, errCrowded)
+			m.evictCopy(s, errTooManyStreams)
 		} else {
-			s.Close(errCrowded)
+			s.Close(errTooManyStreams)
 		}
 	}
 	return there, err
 }
 
-// enter is what add does while m.mu is held. crowded
+// insert is what add does while m.mu is held. crowded
 // are those that were taken out of the table and that the caller has to end,
 // also if there is an error.
-func (m *Manager) enter(s *Session) (there *Session, crowded []*Session, err error) {
+func (m *Manager) insert(s *Session) (there *Session, crowded []*Session, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -214,27 +217,27 @@ func (m *Manager) enter(s *Session) (there *Session, crowded []*Session, err err
 	if there, ok := m.sessions[s.id]; ok {
 		return there, nil, nil
 	}
-	if crowded, err = m.makeRoom(s); err != nil {
+	if crowded, err = m.evict(s); err != nil {
 		return nil, crowded, err
 	}
-	s.join(m)
+	s.countIn(m)
 	if m.config.Store != nil {
 		s.save = func(s *Session) error { return m.save(context.WithoutCancel(m.ctx), s) }
-		s.assigns.OnUpdate(func(key any, fn func(old any, ok bool) any) (any, error) { return m.change(s, key, fn) })
-		s.begin(m.config.Node, &m.numbers)
+		s.assigns.OnUpdate(func(key any, fn func(old any, ok bool) any) (any, error) { return m.updateValue(s, key, fn) })
+		s.assignIDs(m.config.ReplicaID, &m.numbers)
 		s.relay = m.relay
-		s.history.lates, s.history.late = m.relay.late, func(answer record) { m.relay.late.keep(s, answer) }
+		s.history.lates, s.history.late = m.relay.late, func(answer event) { m.relay.late.save(s, answer) }
 		s.inbox = newInbox(m, s)
 	}
 	m.sessions[s.id], s.fresh = s, m.fresh.PushBack(s)
-	m.schedule()
+	m.armIdleTimer()
 	return s, crowded, nil
 }
 
-// makeRoom takes sessions out of the table, which are to end, until there is a
-// place for s and for what its client says. With an error it has taken neither;
-// those that it took out until then are to end all the same. m.mu is held.
-func (m *Manager) makeRoom(s *Session) (crowded []*Session, err error) {
+// evict takes sessions out of the table until there is room for s and its client
+// information. The caller ends these sessions, also after an error. With an error s has no
+// room. m.mu is held.
+func (m *Manager) evict(s *Session) (crowded []*Session, err error) {
 	own := func(other *Session) bool { return other.principal == s.principal }
 	out := func(first *Session, format string, args ...any) error {
 		if first == nil {
@@ -245,10 +248,10 @@ func (m *Manager) makeRoom(s *Session) (crowded []*Session, err error) {
 		return nil
 	}
 	for most := m.config.MaxPerPrincipal; m.places.Take(s.principal, 1) != nil; {
-		if s.principal != "" && most > 0 && m.places.Of(s.principal) >= most { // then nobody else has to end
-			err = out(m.unused(own), " of this user: %d, which is the limit", most)
+		if s.principal != "" && most > 0 && m.places.Of(s.principal) >= most { // then no other principal loses a session
+			err = out(m.oldestUnused(own), " of this user: %d, which is the limit", most)
 		} else {
-			err = out(m.dispensable(s.principal), ": %d, which is the limit", m.config.Max)
+			err = out(m.evictionCandidate(s.principal), ": %d, which is the limit", m.config.MaxSessions)
 		}
 		if err != nil {
 			return crowded, err
@@ -259,39 +262,38 @@ func (m *Manager) makeRoom(s *Session) (crowded []*Session, err error) {
 		if full == nil {
 			return crowded, nil
 		}
-		if err = out(m.unused(func(other *Session) bool { return other.cost > 0 && (!full.Own || own(other)) }), ": %w", full); err != nil {
+		if err = out(m.oldestUnused(func(other *Session) bool { return other.cost > 0 && (!full.Own || own(other)) }), ": %w", full); err != nil {
 			m.places.Give(s.principal, 1)
 			return crowded, err
 		}
 	}
 }
 
-// unused returns the oldest such session that was never used; nil if there is
+// oldestUnused returns the oldest such session that was never used; nil if there is
 // none. m.mu is held.
-func (m *Manager) unused(such func(s *Session) bool) *Session {
+func (m *Manager) oldestUnused(such func(s *Session) bool) *Session {
 	var next *list.Element
 	for e := m.fresh.Front(); e != nil; e = next {
 		next = e.Next()
 		switch s := e.Value.(*Session); {
-		case s.used():
+		case s.wasUsed():
 			m.fresh.Remove(e)
-		case s.unused() && such(s):
+		case s.neverUsed() && such(s):
 			return s
 		}
 	}
 	return nil
 }
 
-// dispensable returns the session that ends first to make room for one of
-// principal: the oldest that was never used, or, for somebody with a name, the
-// anonymous one that was not used for the longest time, as long as anonymous
-// clients have more than half of the room. It returns nil if there is none.
-// m.mu is held.
-func (m *Manager) dispensable(principal string) (first *Session) {
-	if first = m.unused(func(*Session) bool { return true }); first != nil {
+// evictionCandidate returns the session that ends first to make room for one of principal,
+// or nil. The oldest without a request after initialize comes first. For a named principal,
+// the longest idle anonymous session is next, while anonymous clients have more than half
+// of the room. m.mu is held.
+func (m *Manager) evictionCandidate(principal string) (first *Session) {
+	if first = m.oldestUnused(func(*Session) bool { return true }); first != nil {
 		return first
 	}
-	if principal == "" || m.places.Of("") <= m.config.Max/2 {
+	if principal == "" || m.places.Of("") <= m.config.MaxSessions/2 {
 		return nil
 	}
 	var oldest time.Time
@@ -317,21 +319,21 @@ func (m *Manager) remove(s *Session) {
 	m.places.Give(s.principal, 1)
 }
 
-// Get finds a session of a principal; nil if it has none with that id. One of another
-// principal stays as it is, and costs what an id costs that nobody has. With a Store what
-// it returns is what the Store has. The error is that of the Store, or
-// core.ErrTooManySessions for a session of the Store that finds no room here.
+// Get returns a session of a principal; nil if it has none with that id. A session of
+// another principal is not changed and takes the same time as an unknown id. With a Store,
+// the result has the state of the Store. The error is that of the Store, or
+// core.ErrTooManySessions if a session of the Store has no room here.
 func (m *Manager) Get(ctx context.Context, principal, id string) (*Session, error) {
 	return m.find(ctx, id, func(owner string) bool { return owner == principal })
 }
 
-// Find is Get for the server's own code, which may use the sessions of everybody.
+// Find is Get for the server's own code, which may use any session.
 func (m *Manager) Find(ctx context.Context, id string) (*Session, error) {
-	return m.find(ctx, id, everybody)
+	return m.find(ctx, id, anyOwner)
 }
 
-// everybody are the owners of sessions that the server's own code finds.
-func everybody(string) bool { return true }
+// anyOwner accepts every principal, for the server's own code.
+func anyOwner(string) bool { return true }
 
 // find finds a session of those owners. Nothing of any other is used, or kept here.
 func (m *Manager) find(ctx context.Context, id string, whose func(owner string) bool) (*Session, error) {
@@ -342,27 +344,27 @@ func (m *Manager) find(ctx context.Context, id string, whose func(owner string) 
 	switch {
 	case m.config.Store == nil && foreign:
 		return nil, nil
-	case m.config.Store == nil, s == nil && !replica.IsID(id): // whatever clients send, a Store is asked for ids alone
+	case m.config.Store == nil, s == nil && !replica.IsID(id): // the Store receives only valid ids
 		return s, nil
-	case foreign: // while the Store is away, the answer must not tell that the session is here
-		_, err := m.stands(ctx, id, s)
+	case foreign: // while the Store is unavailable, the response must not reveal that the session is here
+		_, err := m.existsInStore(ctx, id, s)
 		return nil, err
 	case s != nil:
 		s.touch() // so that it stays while the Store is asked
 	}
-	found, err := m.look(ctx, id, s, whose)
+	found, err := m.load(ctx, id, s, whose)
 	if found != nil && found.Ended() { // it has not stayed: there was no room, or the session has ended
-		return m.look(ctx, id, nil, whose)
+		return m.load(ctx, id, nil, whose)
 	}
 	return found, err
 }
 
-// failed tells of an error of the Store. The Store, StoreFailed, and what a
+// reportError tells of an error of the Store. The Store, OnStoreError, and what a
 // session keeps are users' code, which runs on goroutines of its own: sessions
 // are saved, and end, on goroutines that have more to do.
-func (m *Manager) failed(err error) {
-	if err != nil && m.config.StoreFailed != nil {
-		_ = safely.Apart(func() { m.config.StoreFailed(safely.Known(err)) }) // there is nobody else to tell
+func (m *Manager) reportError(err error) {
+	if err != nil && m.config.OnStoreError != nil {
+		_ = safely.Apart(func() { m.config.OnStoreError(safely.Known(err)) }) // there is no caller to return it to
 	}
 }
 
@@ -377,15 +379,15 @@ func (m *Manager) end(ctx context.Context, id string, reason error) (ok bool, er
 	}
 	if m.config.Store != nil {
 		if !s.claimed.CompareAndSwap(false, true) {
-			return true, nil // somebody else is about to end it here
+			return true, nil // another goroutine here is about to end it
 		}
-		mine, err := m.claim(ctx, s, reason)
+		mine, err := m.acquireEnd(ctx, s, reason)
 		if err != nil {
 			s.claimed.Store(false)
 			return false, err
 		}
 		if !mine {
-			m.letGo(s, reason)
+			m.evictCopy(s, reason)
 			return true, nil
 		}
 	}
@@ -409,26 +411,26 @@ func (m *Manager) finishHere(s *Session, reason error) {
 		m.ending[s] = true
 		m.mu.Unlock()
 		s.mu.Lock()
-		s.afterEnd = func() { m.finish(s) }
+		s.afterEnd = func() { m.deleteEnded(s) }
 		s.mu.Unlock()
 	}
 	s.Close(reason)
-	if m.tell != nil && reason != core.ErrSessionIdle { // then nobody uses it elsewhere
+	if m.tell != nil && reason != core.ErrSessionIdle { // then no replica uses it
 		m.tell(s.id, true)
 	}
 }
 
-// Attach makes Each find a session that lives with a connection, until detach
+// AttachConn makes Each find a session that lives with a connection, until detach
 // is called. It has no id that Get and Find know, and none of the limits hold.
 // Stop calls stop, which ends the connection and with it the session.
-func (m *Manager) Attach(s *Session, stop func(reason error)) (detach func()) {
+func (m *Manager) AttachConn(s *Session, stop func(reason error)) (detach func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.attached[s] = stop
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.subscriptions.topics = m.config.Topics; s.reason == nil {
-		s.subscriptions.join(s, 0)
+		s.subscriptions.subscribeAll(s, 0)
 	}
 	return func() {
 		m.mu.Lock()
@@ -436,7 +438,7 @@ func (m *Manager) Attach(s *Session, stop func(reason error)) (detach func()) {
 		delete(m.attached, s)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.subscriptions.leave(s, false)
+		s.subscriptions.unsubscribeAll(s, false)
 	}
 }
 
@@ -467,7 +469,7 @@ func (m *Manager) Each(fn func(*Session)) {
 	}
 	m.mu.Unlock()
 	for _, s := range list {
-		if s.hears() {
+		if s.receivesChanges() {
 			fn(s)
 		}
 	}
@@ -481,13 +483,12 @@ func (m *Manager) Count() int {
 	return len(m.sessions) + len(m.attached)
 }
 
-// EndStreams ends the open streams of the sessions; these live on. That of a
-// connection is left to the connection: no other one comes for what waits in it.
+// EndStreams ends the open streams of the sessions; the sessions stay. It leaves out those
+// of connections, where no other stream can take the waiting messages.
 //
-// With a Store the clients come back at other replicas, which are not to get all of
-// them at once: streams end one after the other, 2,000 of them in a second or more
-// where half of the time that ctx has is not enough, and each client is told to
-// come back at some time within five seconds, or longer if there are many.
+// With a Store, the clients resume at other replicas, not all at once: 2,000 streams end in
+// a second, or more if half of the time of ctx is too short. Each client receives a random
+// time within five seconds to reconnect, longer if there are many.
 func (m *Manager) EndStreams(ctx context.Context) {
 	m.mu.Lock()
 	list := slices.Collect(maps.Values(m.sessions))
@@ -498,14 +499,14 @@ func (m *Manager) EndStreams(ctx context.Context) {
 		}
 		return
 	}
-	m.relay.endTails()
-	list = slices.DeleteFunc(list, func(s *Session) bool { return !s.listened() })
-	took := time.Duration(len(list)) * time.Second / endRate
+	m.relay.endFollowers()
+	list = slices.DeleteFunc(list, func(s *Session) bool { return !s.hasStream() })
+	took := time.Duration(len(list)) * time.Second / streamEndRate
 	spread := max(took, 5*time.Second)
 	if deadline, ok := ctx.Deadline(); ok {
 		took = min(took, time.Until(deadline)/2)
 	}
-	const some = endRate / 100
+	const some = streamEndRate / 100
 	for i, s := range list {
 		s.EndStreams(time.Millisecond + rand.N(spread))
 		if i%some == some-1 {
@@ -541,10 +542,10 @@ func (m *Manager) close(reason error) {
 	m.sweep = nil
 	m.mu.Unlock()
 	if m.relay != nil {
-		m.relay.late.keepAll(sessions)
+		m.relay.late.saveAll(sessions)
 	}
 	if m.config.Store != nil {
-		m.leaveAll(sessions)
+		m.handOffAll(sessions)
 	}
 	var ends sync.WaitGroup
 	for _, s := range attached {
@@ -562,9 +563,9 @@ func (m *Manager) close(reason error) {
 	m.retrying.Wait()
 }
 
-// aside does, by the Store, what no client waits for, when it has its turn. Once the
+// runInBackground does, by the Store, what no client waits for, when it has its turn. Once the
 // Manager is closed nothing is left to do: that has left all sessions.
-func (m *Manager) aside(do func()) {
+func (m *Manager) runInBackground(do func()) {
 	select {
 	case m.besides <- struct{}{}:
 		defer func() { <-m.besides }()
@@ -573,9 +574,9 @@ func (m *Manager) aside(do func()) {
 	}
 }
 
-// leaveAll leaves sessions to other replicas, as long as the Store answers. What
-// requests have changed was saved with them, unless it was away then.
-func (m *Manager) leaveAll(sessions map[string]*Session) {
+// handOffAll leaves sessions to other replicas while the Store answers. It saves changes of
+// requests that the Store could not take before.
+func (m *Manager) handOffAll(sessions map[string]*Session) {
 	ctx := context.WithoutCancel(m.ctx)
 	var away atomic.Bool // the Store
 	ask := func(do func() error) {
@@ -587,7 +588,7 @@ func (m *Manager) leaveAll(sessions map[string]*Session) {
 			away.Store(true)
 			err = nil
 		}
-		m.failed(err)
+		m.reportError(err)
 	}
 	var left sync.WaitGroup
 	for _, s := range sessions {
@@ -601,12 +602,12 @@ func (m *Manager) leaveAll(sessions map[string]*Session) {
 	left.Wait()
 }
 
-// schedule arms the one timer that ends idle sessions. keepShared does with a
+// armIdleTimer arms the one timer that ends idle sessions. persistLoop does with a
 // Store. m.mu is held.
-func (m *Manager) schedule() {
-	if m.sweep == nil && m.config.Idle > 0 && m.config.Store == nil && len(m.sessions) > 0 {
+func (m *Manager) armIdleTimer() {
+	if m.sweep == nil && m.config.IdleTimeout > 0 && m.config.Store == nil && len(m.sessions) > 0 {
 		m.sweeping.Add(1)
-		m.sweep = time.AfterFunc(m.config.Idle/2, m.endIdle)
+		m.sweep = time.AfterFunc(m.config.IdleTimeout/2, m.endIdle)
 	}
 }
 
@@ -619,23 +620,23 @@ func (m *Manager) endIdle() {
 	for _, s := range m.sessions {
 		used, idle := s.idleSince()
 		switch since := now.Sub(used); {
-		case idle && since >= m.config.Idle:
+		case idle && since >= m.config.IdleTimeout:
 			m.remove(s)
 			expired = append(expired, s)
-		case idle && since >= m.config.Idle/2:
+		case idle && since >= m.config.IdleTimeout/2:
 			quiet = append(quiet, s)
 		}
 	}
 	m.sweep = nil
 	if !m.closed {
-		m.schedule()
+		m.armIdleTimer()
 	}
 	m.mu.Unlock()
 	for _, s := range expired {
 		s.Close(core.ErrSessionIdle)
 	}
 	for _, s := range quiet {
-		s.history.forget()
+		s.history.dropFinished()
 	}
 }
 
@@ -650,18 +651,18 @@ func (m *Manager) retry(do func(ctx context.Context) error) {
 			err := do(ctx)
 			<-m.besides
 			if err == nil || m.ctx.Err() != nil || time.Since(begun) > retryFor {
-				m.failed(err)
+				m.reportError(err)
 				return
 			}
-			pause.For(m.ctx, again)
+			pause.For(m.ctx, retryInterval)
 		}
 	})
 }
 
 // lives reports whether a replica is there.
 func (m *Manager) lives(ctx context.Context, node string) (there bool, err error) {
-	if m.config.Post != nil {
-		err = m.use(ctx, func(ctx context.Context) error { there, err = m.config.Post.Lives(ctx, node); return err })
+	if m.config.Bus != nil {
+		err = m.callStore(ctx, func(ctx context.Context) error { there, err = m.config.Bus.IsAlive(ctx, node); return err })
 	}
 	return there, err
 }
@@ -675,8 +676,8 @@ func (m *Manager) watchInboxes() {
 		}
 	}, m.hintAll)
 	defer w.Close()
-	for w.Add(m.ctx, readerSubject(m.config.Node)) != nil {
-		if pause.For(m.ctx, again) != nil {
+	for w.Add(m.ctx, readerSubject(m.config.ReplicaID)) != nil {
+		if pause.For(m.ctx, retryInterval) != nil {
 			return
 		}
 	}

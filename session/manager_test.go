@@ -56,7 +56,7 @@ func TestManagerOpen(t *testing.T) {
 }
 
 func TestManagerMax(t *testing.T) {
-	m := NewManager(Config{Max: 2})
+	m := NewManager(Config{MaxSessions: 2})
 	defer m.Close(context.Background(), core.ErrSessionClosed)
 	first := mustOpen(t, m)
 	mustOpen(t, m)
@@ -131,7 +131,7 @@ func TestManagerEndStreams(t *testing.T) {
 // One transcript of time: who lives when, with an idle time of 10 minutes.
 func TestIdleExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := NewManager(Config{Idle: 10 * time.Minute})
+		m := NewManager(Config{IdleTimeout: 10 * time.Minute})
 		defer m.Close(context.Background(), core.ErrSessionClosed)
 		unused, called, busy, listening := mustOpen(t, m), mustOpen(t, m), mustOpen(t, m), mustOpen(t, m)
 		busy.Use()
@@ -186,7 +186,7 @@ func TestIdleExpiry(t *testing.T) {
 
 func TestIdleNever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := NewManager(Config{Idle: -1})
+		m := NewManager(Config{IdleTimeout: -1})
 		defer m.Close(context.Background(), core.ErrSessionClosed)
 		s := mustOpen(t, m)
 		time.Sleep(1000 * time.Hour)
@@ -236,7 +236,7 @@ func TestSessionsCostNoGoroutine(t *testing.T) {
 }
 
 func TestManagerConcurrent(t *testing.T) {
-	m := NewManager(Config{Max: 50})
+	m := NewManager(Config{MaxSessions: 50})
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {

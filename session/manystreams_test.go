@@ -45,7 +45,7 @@ func TestTwoAtOnce(t *testing.T) {
 				m, at := fmt.Sprint("m", i), r.at(dice.IntN(3), id)
 				want = append(want, m)
 				apart(func() {
-					if sent, err := at.Post(t.Context(), []byte(`"`+m+`"`)); !sent || err != nil {
+					if sent, err := at.Route(t.Context(), []byte(`"`+m+`"`)); !sent || err != nil {
 						t.Errorf("post %s: %v, %v", m, sent, err)
 					}
 				})
@@ -103,7 +103,7 @@ func TestIDsOfManyEvents(t *testing.T) {
 			}
 			before.leave()
 			messages, names := g.messages()
-			if primed += len(g.primed); len(messages) != events || !r.at(at, id).listens() {
+			if primed += len(g.primed); len(messages) != events || !r.at(at, id).ownsStream() {
 				t.Fatalf("replica %d has sent %d events, want %d", at, len(messages), events)
 			}
 			for _, name := range append(names, g.primed...) {

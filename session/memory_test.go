@@ -20,7 +20,7 @@ func bytesPerSession(tb testing.TB, n int, use func(*Session)) int {
 		runtime.ReadMemStats(&stats)
 		return stats.HeapAlloc
 	}
-	m := NewManager(Config{Max: n})
+	m := NewManager(Config{MaxSessions: n})
 	defer m.Close(context.Background(), core.ErrSessionClosed)
 	before := measure()
 	for range n {
@@ -63,7 +63,7 @@ func TestIdleSessionIsSmall(t *testing.T) {
 			st := s.OpenStream(&sink{}, protocol.ID{})
 			_ = st.Send([]byte("message"))
 			st.End([]byte("answer"))
-			s.history.forget()
+			s.history.dropFinished()
 		},
 	} {
 		got := bytesPerSession(t, n, use)

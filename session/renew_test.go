@@ -24,7 +24,7 @@ func manage(t *testing.T, store scale.Store, idle time.Duration) (m *Manager, en
 		t.Fatal(err)
 	}
 	ended = new(atomic.Int32)
-	return NewManager(Config{Store: store, Seal: keys, Node: "n", Idle: idle, RestoredEnd: func(*Session, error) { ended.Add(1) }}), ended
+	return NewManager(Config{Store: store, Seal: keys, ReplicaID: "n", IdleTimeout: idle, OnRestoredEnd: func(*Session, error) { ended.Add(1) }}), ended
 }
 
 // opened opens a session and uses it.
@@ -50,13 +50,13 @@ func TestStateOutlivesSession(t *testing.T) {
 			m, ended := manage(t, scale.NewLocal(), idle)
 			defer m.Close(context.Background(), core.ErrSessionClosed)
 			s := opened(t, m)
-			m.letGo(s, core.ErrSessionIdle) // its replica is gone
-			time.Sleep(m.lifetime(idle) - time.Second)
-			if ok, err := m.stands(t.Context(), s.ID(), nil); !ok || err != nil {
+			m.evictCopy(s, core.ErrSessionIdle) // its replica is gone
+			time.Sleep(m.dueAfter(idle) - time.Second)
+			if ok, err := m.existsInStore(t.Context(), s.ID(), nil); !ok || err != nil {
 				t.Errorf("Idle %v: before it is due: %v, %v", idle, ok, err)
 			}
-			time.Sleep(keepDay - keepNews)
-			m.endDue(s.key.Part)
+			time.Sleep(stateRetention - retentionRefresh)
+			m.endDue(s.key.Partition)
 			synctest.Wait()
 			if ended.Load() != 1 {
 				t.Errorf("Idle %v: it ended %d times", idle, ended.Load())
@@ -73,8 +73,8 @@ func TestLastUseBeforeClose(t *testing.T) {
 		first, _ := manage(t, store, idle)
 		second, ended := manage(t, store, idle)
 		defer second.Close(context.Background(), core.ErrSessionClosed)
-		first.Share(nil)
-		second.Share(nil)
+		first.StartReplication(nil)
+		second.StartReplication(nil)
 		s := opened(t, first)
 		time.Sleep(idle*9/10 + time.Second) // not when it renews
 		use := func(m *Manager) {
@@ -101,7 +101,7 @@ func TestFreshWhileRenewing(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m, ended := manage(t, scale.NewLocal(), idle)
 			defer m.Close(context.Background(), core.ErrSessionClosed)
-			m.Share(nil)
+			m.StartReplication(nil)
 			time.Sleep(idle / 4) // a round: from then on it ends what is due
 			s, err := m.Open(t.Context(), core.ClientInfo{Revision: protocol.V20251125})
 			if err != nil {
@@ -112,12 +112,12 @@ func TestFreshWhileRenewing(t *testing.T) {
 			if err := s.Release(); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(freshFor - time.Second)
-			if ok, err := m.stands(t.Context(), s.ID(), s); !ok || err != nil {
+			time.Sleep(unusedTTL - time.Second)
+			if ok, err := m.existsInStore(t.Context(), s.ID(), s); !ok || err != nil {
 				t.Errorf("after %v and a minute: %v, %v", takes, ok, err)
 			}
-			time.Sleep(idle/4 + freshFor)
-			if ok, err := m.stands(t.Context(), s.ID(), nil); ok || err != nil {
+			time.Sleep(idle/4 + unusedTTL)
+			if ok, err := m.existsInStore(t.Context(), s.ID(), nil); ok || err != nil {
 				t.Errorf("opened in %v and never used, it lives: %v, %v; %d ends", takes, ok, err, ended.Load())
 			}
 		})
@@ -132,14 +132,14 @@ func TestRenewsAfterSuspend(t *testing.T) {
 		defer suspended.Close(context.Background(), core.ErrSessionClosed)
 		other, ended := manage(t, store, idle)
 		defer other.Close(context.Background(), core.ErrSessionClosed)
-		other.Share(nil) // which ends what is due
+		other.StartReplication(nil) // which ends what is due
 		s := opened(t, suspended)
-		defer s.hold()()
+		defer s.retain()()
 		suspended.clock.ahead.Add(-(2 * idle).Microseconds()) // its steady clock has stood still for so long
-		for begun := time.Now(); time.Since(begun) < 3*idle; time.Sleep(suspended.tick()) {
+		for begun := time.Now(); time.Since(begun) < 3*idle; time.Sleep(suspended.renewInterval()) {
 			suspended.renew()
 		}
-		if ok, err := suspended.stands(t.Context(), s.ID(), s); !ok || err != nil || ended.Load() != 0 {
+		if ok, err := suspended.existsInStore(t.Context(), s.ID(), s); !ok || err != nil || ended.Load() != 0 {
 			t.Errorf("%v, %v; %d ends", ok, err, ended.Load())
 		}
 	})
@@ -151,7 +151,7 @@ type apart struct {
 	part string
 }
 
-func (a *apart) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+func (a *apart) Get(ctx context.Context, looks ...scale.GetOp) ([]scale.Entry, error) {
 	found, err := a.Store.Get(ctx, looks...)
 	return a.ahead(found), err
 }
@@ -163,7 +163,7 @@ func (a *apart) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, 
 
 func (a *apart) ahead(entries []scale.Entry) []scale.Entry {
 	for i, e := range entries {
-		if e.Key.Part == a.part && e.Due > 0 {
+		if e.Key.Partition == a.part && e.Due > 0 {
 			entries[i].Due += scale.Rev(replica.ClockSkew.Microseconds())
 		}
 	}
@@ -179,19 +179,19 @@ func TestClocksApart(t *testing.T) {
 			m, ended := manage(t, store, idle)
 			defer m.Close(context.Background(), core.ErrSessionClosed)
 			s := opened(t, m)
-			for store.part = s.key.Part; opened(t, m).key.Part == s.key.Part; {
+			for store.part = s.key.Partition; opened(t, m).key.Partition == s.key.Partition; {
 			}
-			if s, _ = m.look(t.Context(), s.ID(), s, everybody); s == nil {
+			if s, _ = m.load(t.Context(), s.ID(), s, anyOwner); s == nil {
 				t.Fatal("it is not there")
 			}
-			for time.Sleep(idle / 4); !m.wantsRenewal(s, time.Now()); time.Sleep(100 * time.Millisecond) {
+			for time.Sleep(idle / 4); !m.needsRenewal(s, time.Now()); time.Sleep(100 * time.Millisecond) {
 				s.Use()
 				if err := s.Release(); err != nil {
 					t.Fatal(err)
 				}
 			}
 			time.Sleep(idle - time.Second) // after the last use that nobody had to hear of
-			m.endDue(s.key.Part)
+			m.endDue(s.key.Partition)
 			synctest.Wait()
 			if ended.Load() != 0 {
 				t.Errorf("it may be idle for %v, and has ended before", idle)
@@ -207,7 +207,7 @@ type partly struct {
 	renews atomic.Int64 // looks at others that put off their end
 }
 
-func (p *partly) Get(ctx context.Context, looks ...scale.Look) (found []scale.Entry, err error) {
+func (p *partly) Get(ctx context.Context, looks ...scale.GetOp) (found []scale.Entry, err error) {
 	away := p.away.Load()
 	for _, look := range looks {
 		if away != nil && look.Key == *away {
@@ -230,10 +230,10 @@ func TestRenewsWhileMachineIsAway(t *testing.T) {
 		store := &partly{Store: scale.NewLocal()}
 		m, _ := manage(t, store, idle)
 		defer m.Close(context.Background(), core.ErrSessionClosed)
-		m.Share(nil)
+		m.StartReplication(nil)
 		lost, other := opened(t, m), opened(t, m)
-		defer lost.hold()()
-		defer other.hold()()
+		defer lost.retain()()
+		defer other.retain()()
 		store.away.Store(&lost.key)
 		time.Sleep(3 * idle)
 		if n := store.renews.Load(); n < 4 || n > 8 {
@@ -251,7 +251,7 @@ type overtaken struct {
 	lags, over atomic.Bool
 }
 
-func (o *overtaken) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+func (o *overtaken) Get(ctx context.Context, looks ...scale.GetOp) ([]scale.Entry, error) {
 	if !o.over.Load() {
 		if found, err := o.Store.Get(ctx, looks...); err != nil || o.lags.Load() {
 			return found, err
@@ -269,9 +269,9 @@ func (o *overtaken) Put(ctx context.Context, writes ...scale.Write) ([]scale.Ent
 	return o.second.Put(ctx, writes...)
 }
 
-func (o *overtaken) Due(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error) {
+func (o *overtaken) ClaimDue(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error) {
 	if o.over.Load() {
-		return o.second.Due(ctx, part, index, owner, max, lease)
+		return o.second.ClaimDue(ctx, part, index, owner, max, lease)
 	}
 	return nil, errors.New("too early")
 }
@@ -282,7 +282,7 @@ func TestUsedAfterLoss(t *testing.T) {
 		store := &overtaken{Store: scale.NewLocal(), second: scale.NewLocal()}
 		m, ended := manage(t, store, idle)
 		defer m.Close(context.Background(), core.ErrSessionClosed)
-		m.Share(nil)
+		m.StartReplication(nil)
 		s := opened(t, m)
 		use := func(change bool) {
 			s, err := m.Find(t.Context(), s.ID())
@@ -314,7 +314,7 @@ type meanwhile struct {
 	do func()
 }
 
-func (m *meanwhile) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+func (m *meanwhile) Get(ctx context.Context, looks ...scale.GetOp) ([]scale.Entry, error) {
 	found, err := m.Store.Get(ctx, looks...)
 	if do := m.do; do != nil {
 		m.do = nil
@@ -331,7 +331,7 @@ func TestCopyLeavesMeanwhile(t *testing.T) {
 		m, _ := manage(t, store, idle)
 		defer m.Close(context.Background(), core.ErrSessionClosed)
 		s := opened(t, m)
-		store.do = func() { m.letGo(s, errCrowded) }
+		store.do = func() { m.evictCopy(s, errTooManyStreams) }
 		if ends {
 			store.do = func() { _ = m.Stop(s, core.ErrSessionDeleted) }
 		}

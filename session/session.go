@@ -1,33 +1,28 @@
-// Package session keeps what legacy revisions share between requests: the
-// negotiated revision, the client, its log level, values that handlers assign,
-// the requests under way, and the stream for messages that no request asked
-// for. Modern revisions have no sessions. Package mcp makes sessions of this one;
-// programs need nothing of it, and their handlers see a session through its
+// Package session keeps what legacy revisions share between requests: the negotiated
+// revision, the client, its log level, values of handlers, requests in progress, and the
+// stream of unsolicited messages. Modern revisions have no sessions. Package mcp makes the
+// sessions; programs do not need this package, and their handlers use a session through its
 // Frames.
 //
-//   - [Session] is one session. That of a connection lives as long as the
-//     connection, that of HTTP until its client deletes it or it is idle. It
-//     keeps what it has sent, on streams that a client can come back for when
-//     its connection breaks.
-//   - [Manager] has the sessions of HTTP: it bounds them, ends idle ones, and
-//     makes room. The sessions of connections are attached to it, so that what
-//     concerns all sessions reaches them too. [Config] is what it is made of.
-//     With a scale.Store the sessions are those of all replicas of a server, and
-//     a client may come back for an answer at any of them.
+//   - [Session] is one session. That of a connection ends with the connection. That of
+//     HTTP ends when its client deletes it or it is idle. It keeps sent events, so that
+//     a client can resume a broken stream.
+//   - [Manager] has the sessions of HTTP: it bounds them, ends idle ones, and makes
+//     room. Sessions of connections are attached to it, so that it reaches all
+//     sessions. [Config] configures it. With a scale.Store, all replicas of a server
+//     share the sessions, and a client can resume at any of them.
 //
 // internal/streamable and internal/conn carry the messages.
 //
-// Locks are taken in this order: that of a Manager, of a Session, of its
-// history, of a budget. That of a stream comes before that of a history; no
-// Session's is held there. Session.saving is held while the Store works, when
-// none of the others is. Users' code (a Store, OnEnd, assigns that encode
-// themselves) runs with none of them held but saving, on goroutines of its own.
+// The order of locks is: Manager, Session, history, budget. The lock of a stream comes
+// before that of a history; no Session's lock is held there. Session.saving is held while
+// the Store works, and no other lock is. Users' code (a Store, OnEnd, values that encode
+// themselves) runs with at most saving held, on goroutines of its own.
 //
-// An idle session costs memory, about 1.3 KB after a call, and no goroutine. One
-// timer of the Manager ends all those that have been idle too long.
+// An idle session uses about 1.3 KB after a call, and no goroutine. One timer of the
+// Manager ends all idle sessions.
 //
-// Specification: basic/lifecycle and basic/transports of 2024-11-05 to
-// 2025-11-25.
+// Specification: basic/lifecycle and basic/transports of 2024-11-05 to 2025-11-25.
 package session
 
 import (
@@ -49,16 +44,15 @@ import (
 	"github.com/talaria-go/mcp/scale"
 )
 
-// errCrowded is the reason for which sessions end to make room.
-var errCrowded = fmt.Errorf("%w to make room for others", core.ErrSessionClosed)
+// errTooManyStreams is the reason for which sessions end to make room.
+var errTooManyStreams = fmt.Errorf("%w to make room for others", core.ErrSessionClosed)
 
 // Session is one legacy session. It is safe for concurrent use. While idle it
 // costs no goroutine.
 type Session struct {
-	// The fields before Inflight do not change after New. mu guards those below it.
-	// calls and streams keep the session alive: it is idle when both are 0, and
-	// then since lastUsed. uses is 1 after initialize alone, and only tells
-	// sessions that somebody has used from others.
+	// The fields before Inflight do not change after New. mu guards those below it. A
+	// session is idle while calls and streams are 0, since lastUsed. uses is 1 after
+	// initialize; more means that the session was used.
 
 	id           string
 	principal    string
@@ -67,7 +61,7 @@ type Session struct {
 	capabilities *protocol.ClientCapabilities
 	cost         int // of the client, in bytes, beyond freeCost
 
-	Inflight inflight.Requests // requests under way, for notifications/cancelled
+	Inflight inflight.Requests // requests in progress, for notifications/cancelled
 	Pending  inflight.Pending  // requests to the client
 
 	initialized atomic.Bool
@@ -75,15 +69,15 @@ type Session struct {
 	unsaved     atomic.Pointer[error] // of values that do not encode; saidUnsaved once that is reported
 	saidUnsaved atomic.Bool
 	level       atomic.Uint32
-	// resubscribed says that the other replicas should hear of it when it is
-	// saved that the client has subscribed to something, or no more.
+	// resubscribed means that the next save changes the subscriptions, and that the other
+	// replicas need a notification.
 	resubscribed atomic.Bool
-	refreshes    atomic.Int32                   // how often Manager.refresh was called, until that is done
+	refreshes    atomic.Int32                   // how often Manager.reload was called, until that is done
 	identity     atomic.Pointer[frame.Identity] // of the newest request; nil for an anonymous client
 	assigns      core.Values
 	save         func(*Session) error // keeps the state in the Store; nil if there is none
-	relay        *relay               // of the Manager; nil without a Store
-	key          scale.Key            // of the state in the Store; set before anybody else has the session
+	relay        *resumer             // of the Manager; nil without a Store
+	key          scale.Key            // of the state in the Store; set before the session is shared
 
 	// What the Store has: rev and base are its state when it was last read or
 	// written here. saving is held while the Store writes.
@@ -92,10 +86,10 @@ type Session struct {
 	base    []byte
 	reseal  atomic.Bool  // base was sealed with a key that goes
 	over    atomic.Bool  // its end is over, and the Store has it still
-	claimed atomic.Bool  // somebody here ends it for all replicas
+	claimed atomic.Bool  // this replica ends it for all replicas
 	ending  string       // why the session ends, once this replica ends it; see endedClosed
 	due     atomic.Int64 // when the Store ends it, as it last said: a scale.Rev
-	kept    atomic.Int64 // when the Store was told last how long it is kept, in nanoseconds since 1970
+	kept    atomic.Int64 // time of the last extension of its TTL in the Store, in nanoseconds since 1970
 
 	parent  context.Context
 	fresh   *list.Element // in Manager.fresh, whose mu guards it
@@ -109,49 +103,48 @@ type Session struct {
 	onEnd         func(reason error) // called once, when the last request is over
 	afterEnd      func()             // called once, after onEnd
 	lastUsed      time.Time
-	calls         int // requests under way
+	calls         int // requests in progress
 	uses          int // requests so far; initialize is the first
 	streams       int // held open, which keep the session alive as calls do
-	outbox        outbox
+	outbox        streamQueue
 	subscriptions subscriptions
 }
 
 var _ core.Session = (*Session)(nil)
 
-// freeCost is what a client may take that does not count.
-const freeCost = 2 << 10
+// freeClientBytes is what a client may take that does not count.
+const freeClientBytes = 2 << 10
 
 // New returns a session that no Manager knows, as a stdio connection has it.
 // Its context is a child of ctx.
 func New(ctx context.Context, id string, c core.ClientInfo) *Session {
 	s := &Session{
 		id: id, principal: c.Principal, revision: c.Revision, info: c.Info, capabilities: c.Capabilities,
-		cost: max(0, c.Cost-freeCost), parent: ctx, lastUsed: time.Now(),
+		cost: max(0, c.Cost-freeClientBytes), parent: ctx, lastUsed: time.Now(),
 	}
 	if s.capabilities == nil {
 		s.capabilities = &noCapabilities
 	}
-	s.history.pending, s.history.revision, s.history.numbers = &s.Pending, c.Revision, &numbers{}
+	s.history.pending, s.history.revision, s.history.numbers = &s.Pending, c.Revision, &counters{}
 	s.level.Store(uint32(protocol.LevelInfo))
 	return s
 }
 
-// noCapabilities are those of every client that declares none. Nobody may
-// change them.
+// noCapabilities are those of every client that declares none. They must not be changed.
 var noCapabilities protocol.ClientCapabilities
 
 // ID returns the session's id, "" on stdio.
 func (s *Session) ID() string { return s.id }
 
-// Principal returns who opened the session: nobody else may use it.
+// Principal returns the principal that opened the session. No other principal may use it.
 func (s *Session) Principal() string { return s.principal }
 
 // Identity returns who the newest request came from, and with which scopes; nil
 // for an anonymous client.
 func (s *Session) Identity() *frame.Identity { return s.identity.Load() }
 
-// SetIdentity notes who the newest request came from. It writes only if that is
-// another one, as requests of one session may come from many goroutines.
+// SetIdentity sets the identity of the newest request. It writes only a different one, as
+// requests of one session come from many goroutines.
 func (s *Session) SetIdentity(id *frame.Identity) {
 	if s.identity.Load() != id {
 		s.identity.Store(id)
@@ -167,7 +160,7 @@ func (s *Session) ClientInfo() *protocol.Implementation { return s.info }
 // Capabilities returns what the client can do; never nil.
 func (s *Session) Capabilities() *protocol.ClientCapabilities { return s.capabilities }
 
-// Initialized tells whether notifications/initialized has come.
+// Initialized reports whether the client has sent notifications/initialized.
 func (s *Session) Initialized() bool { return s.initialized.Load() }
 
 // SetInitialized notes that notifications/initialized has come, and tells
@@ -211,15 +204,15 @@ func (s *Session) Context() context.Context {
 func (s *Session) OnEnd(fn func(reason error)) {
 	s.mu.Lock()
 	s.onEnd = fn
-	ended := s.takeEnd(false)
+	ended := s.endCallbacks(false)
 	s.mu.Unlock()
 	ended()
 }
 
-// takeEnd returns what is left to do at the end of the session, when it is
-// due, or at once if the last request is not waited for. s.mu is held; the func that
-// it returns needs it free.
-func (s *Session) takeEnd(atOnce bool) func() {
+// endCallbacks returns what to call at the end of the session: nothing until the last
+// request has returned, unless atOnce is set. s.mu is held, and must not be during the call
+// of the result.
+func (s *Session) endCallbacks(atOnce bool) func() {
 	fn, after, reason := s.onEnd, s.afterEnd, s.reason
 	if reason == nil || s.calls > 0 && !atOnce || fn == nil && after == nil {
 		return func() {}
@@ -227,8 +220,8 @@ func (s *Session) takeEnd(atOnce bool) func() {
 	s.onEnd, s.afterEnd = nil, nil
 	return func() {
 		if fn != nil {
-			// It is users' code, and whoever ends a session, or its last request, has
-			// more to do.
+			// It is users' code, and the goroutine that ends a session or its last request
+			// has more to do.
 			_ = safely.Apart(func() { fn(reason) }) // the server logs what panics in it
 		}
 		if after != nil {
@@ -246,7 +239,7 @@ func (s *Session) Close(reason error) { s.end(reason, false)() }
 func (s *Session) end(reason error, atOnce bool) func() {
 	s.mu.Lock()
 	if s.reason != nil {
-		ended := s.takeEnd(atOnce)
+		ended := s.endCallbacks(atOnce)
 		s.mu.Unlock()
 		return ended
 	}
@@ -257,16 +250,15 @@ func (s *Session) end(reason error, atOnce bool) func() {
 	s.history.close()
 	s.subscriptions.clear(s)
 	s.outbox.close()
-	ended := s.takeEnd(atOnce)
+	ended := s.endCallbacks(atOnce)
 	s.mu.Unlock()
 	s.Inflight.CancelAll(reason)
 	s.Pending.Close(reason)
 	return ended
 }
 
-// join makes what the session keeps count among the sessions of a Manager.
-// Nobody else has the session yet.
-func (s *Session) join(m *Manager) {
+// countIn makes a session count in the limits of a Manager. The session is not shared yet.
+func (s *Session) countIn(m *Manager) {
 	s.history.limit, s.history.maxEvent, s.history.budget = m.config.History, m.config.MaxEvent, &m.budget
 	s.outbox.session, s.outbox.budget, s.outbox.dropped = s, &m.budget, m.config.Dropped
 	s.subscriptions.topics = m.config.Topics
@@ -281,32 +273,31 @@ func (s *Session) Use() {
 	s.uses++
 }
 
-// Ended tells whether the session was closed.
+// Ended reports whether the session was closed.
 func (s *Session) Ended() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.reason != nil
 }
 
-// used tells whether there was more than initialize.
-func (s *Session) used() bool {
+// wasUsed reports whether there was a request after initialize.
+func (s *Session) wasUsed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.uses > 1
 }
 
-// unused tells whether there was nothing but initialize, which is over.
-func (s *Session) unused() bool {
+// neverUsed reports whether initialize has returned and was the only request.
+func (s *Session) neverUsed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.uses == 1 && s.calls == 0
 }
 
-// Release takes back one Use. With a Store it saves the session first, if there
-// is something to save; so a request is over when what it has changed is kept.
-// The error is that of the Store: what the request has changed may be lost.
-// If the session was closed meanwhile and this was its last request, OnEnd's
-// func runs.
+// Release ends one Use. With a Store, it saves a changed session first, so that a request
+// returns after its changes are stored. The error is that of the Store: changes of the
+// request may be lost. If the session was closed and this was its last request, the
+// function of OnEnd runs.
 func (s *Session) Release() (err error) {
 	if s.save != nil {
 		err = s.save(s)
@@ -314,15 +305,15 @@ func (s *Session) Release() (err error) {
 	s.mu.Lock()
 	s.calls--
 	s.lastUsed = time.Now()
-	ended := s.takeEnd(false)
+	ended := s.endCallbacks(false)
 	s.mu.Unlock()
 	ended()
 	return err
 }
 
-// hold keeps the session alive for a stream, until release is called. A stream
-// is no request: the end of the session does not wait for it.
-func (s *Session) hold() (release func()) {
+// retain keeps the session alive for a stream, until release is called. A stream is not a
+// request: the end of the session does not wait for it.
+func (s *Session) retain() (release func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.streams++
@@ -342,15 +333,15 @@ func (s *Session) touch() {
 	s.lastUsed = time.Now()
 }
 
-// listened tells whether a stream is open.
-func (s *Session) listened() bool {
+// hasStream reports whether a stream is open.
+func (s *Session) hasStream() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.streams > 0
 }
 
-// listens tells whether the messages of the session go out here.
-func (s *Session) listens() bool {
+// ownsStream reports whether a stream here receives the messages of the session.
+func (s *Session) ownsStream() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.inbox.state == reading
@@ -363,10 +354,9 @@ func (s *Session) idleSince() (t time.Time, ok bool) {
 	return s.lastUsed, s.calls == 0 && s.streams == 0
 }
 
-// Subscribe notes that the client wants to hear of changes to the resource at
-// uri. It returns false when the session has max subscriptions already,
-// their URIs come to 256 KiB, or those of all sessions to
-// Config.Memory.
+// Subscribe subscribes the client to changes of the resource at uri. It returns false if
+// the session has max subscriptions, its URIs exceed 256 KiB, or those of all sessions
+// exceed Config.Memory.
 func (s *Session) Subscribe(uri string, max int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -381,8 +371,7 @@ func (s *Session) Subscribe(uri string, max int) bool {
 	return ok
 }
 
-// Unsubscribe notes that the client no longer wants to hear of the resource at
-// uri. It does nothing if the client has not subscribed to it.
+// Unsubscribe ends the subscription of the client to the resource at uri, if there is one.
 func (s *Session) Unsubscribe(uri string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -392,7 +381,7 @@ func (s *Session) Unsubscribe(uri string) {
 	}
 }
 
-// Subscribed tells whether the client wants to hear of the resource at uri.
+// Subscribed reports whether the client has subscribed to the resource at uri.
 func (s *Session) Subscribed(uri string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -400,20 +389,18 @@ func (s *Session) Subscribed(uri string) bool {
 	return ok
 }
 
-// listen opens a stream of s. last is the id of the event from which the client
-// comes back, "" if it does not; see Serve. wake is called when next has
-// something to tell that it had not before: it must not block, nor use s.
+// listen opens a stream of s. last is the id of the event from which the client resumes, or
+// ""; see ServeStream. wake is called when next has something new: it must not block or use
+// s.
 //
-// A client may have several streams open, of which one gets each message
-// (basic/transports of 2025-03-26 to 2025-11-25, "Multiple Connections"). That
-// is the newest. The others stay open in silence: a client that opens a stream
-// whenever one ends would otherwise do so for ever, with two of them. What the
-// stream before has not taken waits in the new one, and goes back to it when the
-// new one ends. Of more than maxStreams the oldest ends. leave must be called
-// when the stream ends.
-func (s *Session) listen(last string, wake func()) (out *line, leave func()) {
-	out = &line{wake: wake}
-	if from, ok := s.history.ours(last); ok && s.inbox == nil {
+// A client may have several streams open, of which one gets each message (basic/transports
+// of 2025-03-26 to 2025-11-25, "Multiple Connections"). The newest gets it. The others stay
+// open, because a client may open a new stream whenever one ends. The new stream takes over
+// the queue of the stream before, and returns it at its end. If more than maxStreams are
+// open, the oldest ends. The caller calls leave at the end of the stream.
+func (s *Session) listen(last string, wake func()) (out *outStream, leave func()) {
+	out = &outStream{wake: wake}
+	if from, ok := s.history.parseUnsolicited(last); ok && s.inbox == nil {
 		out.number = from.stream
 	}
 	s.mu.Lock()
@@ -422,12 +409,12 @@ func (s *Session) listen(last string, wake func()) (out *line, leave func()) {
 		out.over = true
 		return out, func() {}
 	}
-	s.outbox.listen(out)
+	s.outbox.openStream(out)
 	return out, func() {
 		s.mu.Lock()
 		newest := s.outbox.newest() == out
-		s.outbox.leave(out)
-		if len(s.outbox.open) == 0 && s.subscriptions.leave(s, s.allSent() && !out.broken) {
+		s.outbox.closeStream(out)
+		if len(s.outbox.open) == 0 && s.subscriptions.unsubscribeAll(s, s.isFlushed() && !out.broken) {
 			s.changed.Store(true)
 		}
 		left := len(s.outbox.open) == 0
@@ -439,44 +426,44 @@ func (s *Session) listen(last string, wake func()) (out *line, leave func()) {
 		}
 		s.mu.Unlock()
 		if left && s.inbox != nil {
-			s.inbox.manager.aside(func() {
+			s.inbox.manager.runInBackground(func() {
 				_ = s.save(s)                                             // what has changed, or the next request does
-				_ = s.inbox.leave(context.WithoutCancel(s.parent), false) // tend tries again
+				_ = s.inbox.leave(context.WithoutCancel(s.parent), false) // reconcile tries again
 			})
 		}
 	}
 }
 
-// hearTopics makes what other replicas raise reach a stream that is open.
-func (s *Session) hearTopics() {
+// subscribeTopics makes what other replicas raise reach a stream that is open.
+func (s *Session) subscribeTopics() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.outbox.open) > 0 {
-		s.subscriptions.join(s, max(s.subscriptions.mark, 1))
+		s.subscriptions.subscribeAll(s, max(s.subscriptions.mark, 1))
 	}
 }
 
-// hears tells whether changes reach the client from here.
-func (s *Session) hears() bool {
+// receivesChanges reports whether this replica notifies the client of changes.
+func (s *Session) receivesChanges() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.subscriptions.topics == nil || s.subscriptions.joined
 }
 
-// EndStreams ends all streams, once they have sent what they have. Their clients
-// are told to come back after retry, unless that is 0.
+// EndStreams ends all streams after they have sent their queues. Clients receive retry as
+// the time until they reconnect, unless it is 0.
 func (s *Session) EndStreams(retry time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.subscriptions.leave(s, s.allSent()) {
+	if s.subscriptions.unsubscribeAll(s, s.isFlushed()) {
 		s.changed.Store(true) // the stream saves it
 	}
 	s.outbox.endStreams(retry)
 }
 
-// allSent tells whether nothing waits for a stream, and what was told here has
-// gone out here. s.mu is held.
-func (s *Session) allSent() bool {
+// isFlushed reports whether no message waits for a stream, and a stream here has sent all
+// notifications. s.mu is held.
+func (s *Session) isFlushed() bool {
 	return s.outbox.empty() && (s.inbox == nil || s.inbox.state == reading)
 }
 
@@ -490,24 +477,24 @@ func (s *Session) allSent() bool {
 // It is for what each replica tells the sessions that it has: if another replica
 // has the stream, nothing is sent. See Post.
 func (s *Session) Send(message []byte) bool {
-	_, sent := s.put(message, true)
+	_, sent := s.enqueue(message, true)
 	return sent
 }
 
-// Post is Send for what only this replica has to tell: the message goes to the
+// Route is Send for what only this replica has to tell: the message goes to the
 // stream of the session at whichever replica that is, or waits in the Store. The
 // client is not waited for, but the Store may be; the error is that of the Store.
-func (s *Session) Post(ctx context.Context, message []byte) (sent bool, err error) {
+func (s *Session) Route(ctx context.Context, message []byte) (sent bool, err error) {
 	if s.inbox == nil || s.Ended() {
-		_, sent = s.put(message, false)
+		_, sent = s.enqueue(message, false)
 		return sent, nil
 	}
 	return s.inbox.post(ctx, message)
 }
 
-// put queues a message, if it goes out here. What all replicas tell also waits
+// enqueue queues a message, if it goes out here. What all replicas tell also waits
 // here for the next stream, while none is open.
-func (s *Session) put(message []byte, all bool) (here, sent bool) {
+func (s *Session) enqueue(message []byte, all bool) (here, sent bool) {
 	budget, n := s.outbox.budget, cost(message)
 	room := budget.queue(n, s)
 	say := func() {}
@@ -521,7 +508,7 @@ func (s *Session) put(message []byte, all bool) (here, sent bool) {
 	case q == nil || q.state != standby || s.reason != nil:
 		here = true
 		if room {
-			sent, queued = s.outbox.put(message)
+			sent, queued = s.outbox.enqueue(message)
 		}
 		if !sent {
 			say = s.outbox.lose(1)
@@ -543,17 +530,17 @@ func (s *Session) dropUnread() {
 	say()
 }
 
-// Serve sends the messages of the session that belong to no request to a
-// connection, or goes on with the stream of the event last, "" if there is none,
-// until the session, the stream or the connection ends. An error comes before to
-// is open: core.ErrSessionClosed, or a *protocol.Error that tells what cannot be sent again.
-func (s *Session) Serve(last string, to core.StreamConn) error {
-	defer s.hold()()
+// ServeStream sends unsolicited messages of the session to a connection, or resumes the
+// stream of the event last, unless it is "". It returns at the end of the session, the
+// stream or the connection. An error comes before to is open: core.ErrSessionClosed, or a
+// *protocol.Error that says which events are gone.
+func (s *Session) ServeStream(last string, to core.StreamConn) error {
+	defer s.retain()()
 	if s.Ended() {
 		return core.ErrSessionClosed
 	}
-	if last != "" && s.resumable() && !unasked(last) {
-		return s.serveAnswer(last, to)
+	if last != "" && s.resumable() && !isUnsolicited(last) {
+		return s.resumeAnswer(last, to)
 	}
 	out, leave := s.listen(last, to.Waker())
 	defer leave()
@@ -562,9 +549,9 @@ func (s *Session) Serve(last string, to core.StreamConn) error {
 			return unavailable(err)
 		}
 	}
-	s.hearTopics()
+	s.subscribeTopics()
 	if s.inbox != nil && s.subscriptions.topics != nil {
-		s.inbox.manager.refresh(s) // nobody heard what another replica told of it since it was looked up
+		s.inbox.manager.reload(s) // another replica may have changed it since it was loaded
 	}
 	switch err := s.sendMissed(last, to); {
 	case errors.Is(err, errNotKept):
@@ -577,7 +564,7 @@ func (s *Session) Serve(last string, to core.StreamConn) error {
 		id, message, over := s.next(out)
 		if message == nil {
 			if over {
-				s.sayWhen(out, to)
+				s.sendRetry(out, to)
 				return nil
 			}
 			if s.inbox != nil && s.inbox.fetch(out) {
@@ -589,7 +576,7 @@ func (s *Session) Serve(last string, to core.StreamConn) error {
 			continue
 		}
 		if to.Event(id, message) != nil {
-			s.history.unsent(message)
+			s.history.restoreUnsent(message)
 			s.mu.Lock()
 			out.broken = true
 			s.mu.Unlock()
@@ -598,9 +585,9 @@ func (s *Session) Serve(last string, to core.StreamConn) error {
 	}
 }
 
-// sayWhen tells the client of a stream that is over when to come back, if that is
+// sendRetry tells the client of a stream that is over when to come back, if that is
 // known.
-func (s *Session) sayWhen(out *line, to core.StreamConn) {
+func (s *Session) sendRetry(out *outStream, to core.StreamConn) {
 	s.mu.Lock()
 	retry := out.retry
 	s.mu.Unlock()
@@ -609,10 +596,10 @@ func (s *Session) sayWhen(out *line, to core.StreamConn) {
 	}
 }
 
-// serveAnswer continues the stream of an answer for a client that comes back. The
+// resumeAnswer continues the stream of an answer for a client that comes back. The
 // stream itself sends the events; this holds the connection open until it has
 // ended or another connection has taken it over.
-func (s *Session) serveAnswer(last string, to core.StreamConn) error {
+func (s *Session) resumeAnswer(last string, to core.StreamConn) error {
 	from, _ := parseEventID(last)
 	if s.relay != nil && from.node != 0 && from.node != s.history.node {
 		return s.relay.serve(s, last, from, to)
@@ -629,7 +616,7 @@ func (s *Session) serveAnswer(last string, to core.StreamConn) error {
 	}
 	switch {
 	case errors.Is(err, errNotKept):
-		return longStream(last)
+		return streamTooLong(last)
 	case err != nil:
 		return unknownStream(last)
 	}
@@ -647,10 +634,10 @@ func (s *Session) serveAnswer(last string, to core.StreamConn) error {
 // returns, which is empty if the session keeps no events. The message is nil if
 // none waits; over says then that none will come. One goroutine at a time may
 // call it for a stream.
-func (s *Session) next(out *line) (id string, message []byte, over bool) {
+func (s *Session) next(out *outStream) (id string, message []byte, over bool) {
 	s.mu.Lock()
-	defer s.mu.Unlock() // a message is in one of both, for who takes it to another replica
-	message = s.outbox.take(out)
+	defer s.mu.Unlock() // a message is in one of both, for a hand-off to another replica
+	message = s.outbox.dequeue(out)
 	switch b := s.inbox; {
 	case message == nil && b != nil:
 		id, message = b.next(out)
@@ -660,7 +647,7 @@ func (s *Session) next(out *line) (id string, message []byte, over bool) {
 	case b != nil:
 		return b.own(), message, false
 	}
-	return s.history.ownEvent(&out.number, message), message, false
+	return s.history.addUnsolicited(&out.number, message), message, false
 }
 
 // OpenStream begins the stream of the answer to a request on the connection to.
@@ -670,17 +657,17 @@ func (s *Session) OpenStream(to core.EventWriter, request protocol.ID) core.Answ
 	return s.history.begin(to, request)
 }
 
-// resumable tells whether a client can come back for events of the session.
+// resumable reports whether a client can resume streams of the session.
 func (s *Session) resumable() bool { return s.history.resumable() }
 
 // Asker implements core.Askers: questions go out through of.Send, and their
 // answers come back to s.Pending.
 func (s *Session) Asker(of core.AskerRequest) core.Asker { return &asker{s, of} }
 
-// begin gives what the session sends ids that no other replica gives, which may
+// assignIDs gives what the session sends ids that no other replica gives, which may
 // serve the same session, nor an earlier copy of it here. Those of questions begin
 // with the name of this replica.
-func (s *Session) begin(node string, n *numbers) {
+func (s *Session) assignIDs(node string, n *counters) {
 	s.history.numbers = n
 	s.history.node, _ = strconv.ParseUint(node, 36, 64)
 	s.Pending.Name(node + "-" + strconv.FormatUint(n.copies.Add(1), 36))
@@ -695,10 +682,10 @@ func (s *Session) sendMissed(last string, to core.StreamConn) error {
 	return s.history.sendMissed(last, to)
 }
 
-// prime sends the first event of a stream; see history.prime.
-func (s *Session) prime(out *line, last string, to core.StreamConn) error {
+// prime sends the first event of a stream; see history.sendFirst.
+func (s *Session) prime(out *outStream, last string, to core.StreamConn) error {
 	if s.inbox == nil {
-		return s.history.prime(&out.number, to)
+		return s.history.sendFirst(&out.number, to)
 	}
 	id := s.inbox.prime(last)
 	if id == "" {

@@ -32,7 +32,7 @@ func TestStreamIDs(t *testing.T) {
 		}
 		asked := func() int64 { return r.store.calls.Load() + r.store.reads.Load() }
 		post := func(s *Session, name string, n int) {
-			if sent, err := s.Post(t.Context(), fmt.Appendf(nil, `"%s%d"`, name, n)); !sent || err != nil {
+			if sent, err := s.Route(t.Context(), fmt.Appendf(nil, `"%s%d"`, name, n)); !sent || err != nil {
 				t.Fatalf("message %s%d: %v, %v", name, n, sent, err)
 			}
 		}
@@ -40,8 +40,8 @@ func TestStreamIDs(t *testing.T) {
 		last, made := "", 0
 		for round := range takeOvers {
 			at := round % 3
-			if s := r.all[at].Here(id); s != nil && round%5 == 0 {
-				r.all[at].letGo(s, core.ErrSessionIdle) // and comes back, as another copy
+			if s := r.all[at].Local(id); s != nil && round%5 == 0 {
+				r.all[at].evictCopy(s, core.ErrSessionIdle) // and comes back, as another copy
 			}
 			copies := []*Session{r.at(at, id), r.at((at+1)%3, id), r.at((at+2)%3, id)}
 			next := r.get(at, id, last)

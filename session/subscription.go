@@ -12,66 +12,63 @@ import (
 // bytes: the URI, and about what its entry in the map takes.
 func uriCost(uri string) int { return 128 + len(uri) }
 
-// subscriptions are the URIs of the resources of which a client wants to hear
-// that they have changed. The mu of its session guards them.
-//
-// Where replicas share the session, one of them tells the client what others
-// raise: that which has its stream, and has joined the topics for it.
+// subscriptions are the URIs of resources to which a client has subscribed. The mu of its
+// session guards them. If replicas share the session, the replica with its stream
+// subscribes to the topics and notifies the client.
 type subscriptions struct {
-	budget *budget // of all sessions; nil without a Manager
+	budget *memoryBudget // of all sessions; nil without a Manager
 	uris   map[string]struct{}
 	bytes  int // of the URIs
 
 	topics *topics.Hub // nil without other replicas
 	joined bool
-	mark   scale.Rev // what was raised before has been told to the client, or it was not subscribed
+	mark   scale.Rev // earlier changes were sent to the client, or it was not subscribed
 }
 
-// join joins the topics for a session, whose client hears of them from here. since
-// is the time up to which it has; 0 is now.
-func (u *subscriptions) join(s *Session, since scale.Rev) {
+// subscribeAll subscribes a session to its topics; this replica notifies the client from
+// now on. since is the time up to which the client has all changes; 0 is now.
+func (u *subscriptions) subscribeAll(s *Session, since scale.Rev) {
 	if u.topics == nil || u.joined {
 		return
 	}
 	u.joined = true
 	for _, topic := range u.names() {
-		u.topics.Join(s, topic, since)
+		u.topics.Subscribe(s, topic, since)
 	}
 }
 
-// rejoin makes a session that has joined the topics hear once more of what was
-// raised since the mark.
-func (u *subscriptions) rejoin(s *Session) {
+// recheck repeats changes since the mark for a session that is subscribed to the topics.
+func (u *subscriptions) recheck(s *Session) {
 	if u.joined {
-		u.leave(s, false)
-		u.join(s, max(u.mark, 1))
+		u.unsubscribeAll(s, false)
+		u.subscribeAll(s, max(u.mark, 1))
 	}
 }
 
-// leave leaves the topics for a session. It tells whether that changed the mark, which the
+// unsubscribeAll leaves the topics for a session. It tells whether that changed the mark, which the
 // replica needs that joins them next. all tells whether the client got what was
 // sent.
-func (u *subscriptions) leave(s *Session, all bool) (marked bool) {
+func (u *subscriptions) unsubscribeAll(s *Session, all bool) (marked bool) {
 	if !u.joined {
 		return false
 	}
 	u.joined = false
 	names := u.names()
-	if mark := u.topics.Mark(s, u.mark, names...); all && mark > u.mark {
+	if mark := u.topics.Checkpoint(s, u.mark, names...); all && mark > u.mark {
 		u.mark, marked = mark, true
 	}
 	for _, topic := range names {
-		u.topics.Leave(topic)
+		u.topics.Unsubscribe(topic)
 	}
 	return marked
 }
 
 // names returns the topics.
 func (u *subscriptions) names() []string {
-	names := make([]string, 0, len(topics.Lists)+len(u.uris))
-	names = append(names, topics.Lists[:]...)
+	names := make([]string, 0, len(topics.ListPrefix)+len(u.uris))
+	names = append(names, topics.ListPrefix[:]...)
 	for uri := range u.uris {
-		names = append(names, topics.Resource(uri))
+		names = append(names, topics.ResourceTopic(uri))
 	}
 	return names
 }
@@ -91,7 +88,7 @@ func (u *subscriptions) add(s *Session, uri string, max int, since scale.Rev) (a
 	u.uris[uri] = struct{}{}
 	u.bytes += len(uri)
 	if u.joined {
-		u.topics.Join(s, topics.Resource(uri), since)
+		u.topics.Subscribe(s, topics.ResourceTopic(uri), since)
 	}
 	return true, true
 }
@@ -105,14 +102,14 @@ func (u *subscriptions) remove(uri string) bool {
 	u.bytes -= len(uri)
 	u.budget.release(uriCost(uri))
 	if u.joined {
-		u.topics.Leave(topics.Resource(uri))
+		u.topics.Unsubscribe(topics.ResourceTopic(uri))
 	}
 	return true
 }
 
 // clear removes all URIs of a session.
 func (u *subscriptions) clear(s *Session) {
-	u.leave(s, false)
+	u.unsubscribeAll(s, false)
 	for uri := range u.uris {
 		u.budget.release(uriCost(uri))
 	}
@@ -136,7 +133,7 @@ func (u *subscriptions) change(s *Session, from, to []string, since scale.Rev) {
 
 // countIn makes the URIs count in a budget from now on. Ones for which there is
 // no room are dropped. No topics have been joined for them yet.
-func (u *subscriptions) countIn(all *budget) {
+func (u *subscriptions) countIn(all *memoryBudget) {
 	uris := u.uris
 	u.clear(nil)
 	u.budget = all

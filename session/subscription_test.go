@@ -54,13 +54,13 @@ func TestSubscribedBytes(t *testing.T) {
 }
 
 func TestAttach(t *testing.T) {
-	m := NewManager(Config{Max: 1})
+	m := NewManager(Config{MaxSessions: 1})
 	defer m.Close(context.Background(), core.ErrSessionClosed)
 	if _, err := m.Open(context.Background(), core.ClientInfo{Revision: protocol.LatestLegacy}); err != nil {
 		t.Fatal(err)
 	}
 	attached := New(t.Context(), "", core.ClientInfo{Revision: protocol.LatestLegacy})
-	detach := m.Attach(attached, func(error) {})
+	detach := m.AttachConn(attached, func(error) {})
 	seen := func() (all []string) {
 		m.Each(func(s *Session) { all = append(all, fmt.Sprint(s == attached)) })
 		slices.Sort(all)

@@ -21,7 +21,7 @@ type mortal struct {
 	dead atomic.Bool
 }
 
-func (s *mortal) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+func (s *mortal) Get(ctx context.Context, looks ...scale.GetOp) ([]scale.Entry, error) {
 	if s.dead.Load() {
 		return nil, scale.ErrUnavailable
 	}
@@ -35,11 +35,11 @@ func (s *mortal) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry,
 	return s.Store.Put(ctx, writes...)
 }
 
-func (s *mortal) Due(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error) {
+func (s *mortal) ClaimDue(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error) {
 	if s.dead.Load() {
 		return nil, scale.ErrUnavailable
 	}
-	return s.Store.Due(ctx, part, index, owner, max, lease)
+	return s.Store.ClaimDue(ctx, part, index, owner, max, lease)
 }
 
 // TestReplayed: a task that runs again at another replica has a span there, in the

@@ -32,9 +32,9 @@ const (
 )
 
 // kindOf returns which of them a look is; -1 if it is about something else.
-func kindOf(l scale.Look) int {
+func kindOf(l scale.GetOp) int {
 	switch lasts := l.TTL > 0; {
-	case !strings.HasPrefix(l.Key.Part, "session-"):
+	case !strings.HasPrefix(l.Key.Partition, "session-"):
 		return -1
 	case strings.HasPrefix(l.Key.Name, "mail:") && lasts:
 		return lastingCheck
@@ -113,7 +113,7 @@ func store(e *engine, replicas, n, size int) (s *stored, err error) {
 	for range n {
 		key := replica.StoreKey("session", replica.NewID(), slots)
 		s.keys = append(s.keys, key)
-		s.mails = append(s.mails, scale.Key{Part: key.Part, Name: "mail:" + key.Name})
+		s.mails = append(s.mails, scale.Key{Partition: key.Partition, Name: "mail:" + key.Name})
 	}
 	s.revs, s.mailRevs = make([]scale.Rev, n), make([]scale.Rev, n)
 	value := make([]byte, size)
@@ -121,14 +121,14 @@ func store(e *engine, replicas, n, size int) (s *stored, err error) {
 	const some = 20 // at a time, or the last ones would have to wait for too many
 	err = each(n/some, func(i int) error {
 		var writes []scale.Write
-		var looks []scale.Look
+		var looks []scale.GetOp
 		for j := i * some; j < (i+1)*some; j++ {
 			in := lives(defaultIdle)
 			if j < moved {
 				in = 1
 			}
 			writes = append(writes,
-				scale.Write{Key: s.keys[j], Value: value, TTL: kept, In: in, Index: "due", Limit: "sessions", Max: million},
+				scale.Write{Key: s.keys[j], Value: value, TTL: kept, DueIn: in, Index: "due", Limit: "sessions", Max: million},
 				scale.Write{Key: s.mails[j], Value: []byte{}, TTL: kept, Owner: "1z141z4hkzcxs.1z141z"})
 		}
 		made, err := s.stores[i%replicas].Put(context.Background(), writes...)
@@ -136,7 +136,7 @@ func store(e *engine, replicas, n, size int) (s *stored, err error) {
 			s.revs[i*some+j/2], s.mailRevs[i*some+j/2] = made[j/2*2].Rev, e.Rev
 			err = errors.Join(err, e.Err)
 			if j%2 == 0 {
-				looks = append(looks, scale.Look{Key: e.Key, Known: e.Rev, In: lives(defaultIdle)})
+				looks = append(looks, scale.GetOp{Key: e.Key, Known: e.Rev, In: lives(defaultIdle)})
 			}
 		}
 		return errors.Join(err, s.get(s.stores[i%replicas], looks...))
@@ -156,11 +156,11 @@ func (s *stored) close() {
 // ask asks something about n sessions at random.
 func (s *stored) ask(one *redis.Store, kind, n int) error {
 	first := rand.IntN(len(s.keys) - n + 1)
-	looks := make([]scale.Look, n)
+	looks := make([]scale.GetOp, n)
 	for i := range looks {
-		looks[i] = scale.Look{Key: s.keys[first+i], Known: s.revs[first+i]}
+		looks[i] = scale.GetOp{Key: s.keys[first+i], Known: s.revs[first+i]}
 		if kind == check || kind == lastingCheck {
-			looks[i] = scale.Look{Key: s.mails[first+i], Known: s.mailRevs[first+i]}
+			looks[i] = scale.GetOp{Key: s.mails[first+i], Known: s.mailRevs[first+i]}
 		}
 		if kind == touch || kind == lastingTouch {
 			looks[i].In = lives(defaultIdle)
@@ -172,7 +172,7 @@ func (s *stored) ask(one *redis.Store, kind, n int) error {
 	return s.get(one, looks...)
 }
 
-func (s *stored) get(one *redis.Store, looks ...scale.Look) error {
+func (s *stored) get(one *redis.Store, looks ...scale.GetOp) error {
 	found, err := one.Get(context.Background(), looks...)
 	for i, e := range found {
 		if err == nil && e.Rev != looks[i].Known {
@@ -184,7 +184,7 @@ func (s *stored) get(one *redis.Store, looks ...scale.Look) error {
 
 // move asks what is due in a part, which is nothing, as all was put off.
 func (s *stored) move(one *redis.Store, part int) error {
-	due, err := one.Due(context.Background(), replica.Partition("session", part), "due", "bench", 100, time.Minute)
+	due, err := one.ClaimDue(context.Background(), replica.Partition("session", part), "due", "bench", 100, time.Minute)
 	if len(due) > 0 {
 		err = fmt.Errorf("%d are due", len(due))
 	}

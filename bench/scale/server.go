@@ -34,7 +34,7 @@ type counted struct {
 // StaysOnGoroutine is that of the Store.
 func (c *counted) StaysOnGoroutine(facts.Private) {}
 
-func (c *counted) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+func (c *counted) Get(ctx context.Context, looks ...scale.GetOp) ([]scale.Entry, error) {
 	c.commands.Add(int64(len(looks)))
 	for _, l := range looks {
 		if kind := kindOf(l); kind >= 0 {
@@ -46,18 +46,18 @@ func (c *counted) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, 
 
 func (c *counted) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, error) {
 	c.commands.Add(int64(len(writes)))
-	if w := writes[0]; strings.HasPrefix(w.Key.Part, "session-") && w.Index != "" {
+	if w := writes[0]; strings.HasPrefix(w.Key.Partition, "session-") && w.Index != "" {
 		c.size.Store(int64(len(w.Value)))
 	}
 	return c.Store.Put(ctx, writes...)
 }
 
-func (c *counted) Due(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error) {
+func (c *counted) ClaimDue(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error) {
 	c.commands.Add(1)
-	return c.Store.Due(ctx, part, index, owner, max, lease)
+	return c.Store.ClaimDue(ctx, part, index, owner, max, lease)
 }
 
-func (c *counted) Append(ctx context.Context, p scale.Post) (scale.Rev, string, error) {
+func (c *counted) Append(ctx context.Context, p scale.AppendOp) (scale.Rev, string, error) {
 	c.commands.Add(1)
 	return c.Store.Append(ctx, p)
 }

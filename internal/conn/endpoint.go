@@ -429,7 +429,7 @@ func (e *endpoint) Listen(found streamable.Session, to *streamable.Events) *prot
 	var err error
 	told := &toldStream{Events: to, note: func() *stream { return e.streamSet.note(streamSession, frame.HTTP, x.ID(), x.EndStreams) }}
 	defer func() { told.leave(err) }()
-	err = x.Serve(to.Last, told)
+	err = x.ServeStream(to.Last, told)
 	if errors.Is(err, core.ErrSessionClosed) {
 		return sessionNotFound()
 	}

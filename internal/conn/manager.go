@@ -68,11 +68,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/bus"
 	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/inflight"
-	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/share"
 	"github.com/talaria-go/mcp/internal/streamable"
@@ -112,7 +112,7 @@ type Config struct {
 	Askers    core.Askers         // ask the clients of modern requests
 	Revisions []protocol.Revision // that are served, newest first
 	Guard     streamable.Guard    // of requests that are upgraded
-	Post      *post.Office        // reaches the other replicas; nil if there are none
+	Post      *bus.Bus            // reaches the other replicas; nil if there are none
 	Logger    zerolog.Logger
 
 	Max             int // connections, other than standard input and output
@@ -589,13 +589,13 @@ func (m *Manager) newID() string {
 	if m.Post == nil {
 		return rand.Text()
 	}
-	return m.Post.Node() + "." + rand.Text()
+	return m.Post.ReplicaID() + "." + rand.Text()
 }
 
 // Elsewhere returns the other replica at which a session of a connection is, or was.
 func (m *Manager) Elsewhere(id string) (node string, ok bool) {
 	node, _, ok = strings.Cut(id, ".")
-	return node, ok && m.Post != nil && node != m.Post.Node() && post.IsNode(node)
+	return node, ok && m.Post != nil && node != m.Post.ReplicaID() && bus.IsReplicaID(node)
 }
 
 // Do runs fn with a Frame of the session with that id. The Frame ends with ctx,

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/bus"
 	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/jsonx"
-	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
@@ -47,7 +47,7 @@ func (r *Replicas) tell(kind string, l letter) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), postTimeout)
 	defer cancel()
-	return r.Post.Tell(ctx, kind, body)
+	return r.Post.Broadcast(ctx, kind, body)
 }
 
 // SessionChanged notifies the other replicas that a session has ended, or that
@@ -64,7 +64,7 @@ func (r *Replicas) SessionChanged(id string, ended bool) {
 }
 
 // Delivered handles a message of another replica. It does not wait for anything.
-func (r *Replicas) Delivered(message post.Message) {
+func (r *Replicas) Delivered(message bus.Message) {
 	var l letter
 	if err := jsonx.Unmarshal(message.Body, &l); err != nil {
 		safely.Log(r.Logger.Error().Err(visible.Error(err)).Str("kind", visible.Line(message.Kind, visible.Name)), "a message of another replica cannot be read")
@@ -72,9 +72,9 @@ func (r *Replicas) Delivered(message post.Message) {
 	}
 	switch message.Kind {
 	case letterEnded, letterSubscribed:
-		r.Sessions.Changed(l.Session, message.Kind == letterEnded)
+		r.Sessions.HandleChange(l.Session, message.Kind == letterEnded)
 	}
-	x := r.Sessions.Here(l.Session)
+	x := r.Sessions.Local(l.Session)
 	if x == nil || l.Message == nil {
 		return
 	}
@@ -96,7 +96,7 @@ func (r *Replicas) answered(x *session.Session, response *protocol.Message) (ask
 		return true, nil
 	}
 	node, _, ok := strings.Cut(strings.Trim(response.ID.String(), `"`), "-")
-	if r.Post == nil || !ok || node == r.Post.Node() || !post.IsNode(node) {
+	if r.Post == nil || !ok || node == r.Post.ReplicaID() || !bus.IsReplicaID(node) {
 		return false, nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), postTimeout)
@@ -108,7 +108,7 @@ func (r *Replicas) answered(x *session.Session, response *protocol.Message) (ask
 	switch {
 	case err == nil:
 		return true, nil
-	case errors.Is(err, post.ErrNobody):
+	case errors.Is(err, bus.ErrNoReplica):
 		return false, nil
 	case errors.Is(err, scale.ErrFull), errors.Is(err, scale.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
 		return true, wire.Unavailable("the answer cannot be handed to the replica that asked", err)

@@ -38,7 +38,7 @@ func (s *serverStream) init(c *Conn) {
 // open attaches the session to the server, which tells it of changes from now
 // on. They are kept until start.
 func (s *serverStream) open(x *session.Session) {
-	detach := s.conn.manager.Sessions.Attach(x, s.conn.closeWith)
+	detach := s.conn.manager.Sessions.AttachConn(x, s.conn.closeWith)
 	s.conn.mu.Lock()
 	defer s.conn.mu.Unlock()
 	s.leave = func() {
@@ -60,7 +60,7 @@ func (s *serverStream) start(x *session.Session) {
 	s.sending.Go(func() {
 		defer opened() // of a session that has ended in the meantime
 		// The error is that of the connection, which its flush at the end has.
-		_ = x.Serve("", &sessionLine{s.conn, opened, make(chan struct{}, 1)})
+		_ = x.ServeStream("", &sessionLine{s.conn, opened, make(chan struct{}, 1)})
 	})
 	<-open // messages before the end of the session have a sender
 }

@@ -64,7 +64,7 @@ func (p sessionPeer) Send(message []byte) error {
 // Post sends a message to the stream of a session, at whichever replica that is.
 // The error is ErrSlowClient or that of the store.
 func Post(ctx context.Context, x *session.Session, message []byte) error {
-	sent, err := x.Post(ctx, message)
+	sent, err := x.Route(ctx, message)
 	switch {
 	case err != nil:
 		return fmt.Errorf("mcp: the client's stream may be at another replica, which cannot be reached: %w", err)

@@ -38,7 +38,7 @@ func IsID(text string) bool {
 // be computed from the key.
 func StoreKey(kind, id string, slots int) scale.Key {
 	sum := sha256.Sum256([]byte(kind + " " + id))
-	return scale.Key{Part: Partition(kind, int(sum[0])%slots), Name: base64.RawURLEncoding.EncodeToString(sum[:20])}
+	return scale.Key{Partition: Partition(kind, int(sum[0])%slots), Name: base64.RawURLEncoding.EncodeToString(sum[:20])}
 }
 
 // Partition returns the name of part n, from 0, of the things of a kind.

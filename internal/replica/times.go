@@ -14,8 +14,8 @@ import (
 const (
 	// PollInterval is the time between two looks of a replica at what others write.
 	PollInterval = 5 * time.Second
-	// DeadAfter is how long a replica may be silent before the others take over what it
-	// had. It is three polls, so that one that fails costs nothing.
+	// DeadAfter is how long a replica may send no heartbeat before others take over its
+	// work. It is three polls, so one failed poll has no effect.
 	DeadAfter = 3 * PollInterval
 	// ClockSkew is the largest difference between the clocks of an engine's machines.
 	ClockSkew = 2 * time.Second

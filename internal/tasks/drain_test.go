@@ -223,7 +223,7 @@ func TestHandOverWhileRenewed(t *testing.T) {
 			if r.Worker {
 				index = laneOf(&r).Index
 			}
-			if due, err := store.Due(t.Context(), keyOf(r.ID).Part, index, "x", 100, lease); err != nil || len(due) != 1 {
+			if due, err := store.ClaimDue(t.Context(), keyOf(r.ID).Partition, index, "x", 100, lease); err != nil || len(due) != 1 {
 				t.Errorf("%s: due are %v, %v", name, due, err)
 			}
 		})

@@ -23,7 +23,7 @@ func laneOf(r *Record) lane {
 	owner := fnv.New32a()
 	_, _ = owner.Write([]byte(r.Owner))
 	number := owner.Sum32() % lanesOfPart
-	return lane{keyOf(r.ID).Part, queued + strconv.Itoa(int(number))}
+	return lane{keyOf(r.ID).Partition, queued + strconv.Itoa(int(number))}
 }
 
 // lanesOf returns all lanes of a part.

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/bus"
 	"github.com/talaria-go/mcp/internal/core"
-	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/wire"
@@ -85,7 +85,7 @@ type Call struct {
 type Shared struct {
 	Store scale.Store
 	Seal  *seal.Sealer
-	Post  *post.Office
+	Post  *bus.Bus
 	Lease time.Duration // 0 means DefaultLease; the same for all replicas
 }
 
@@ -144,7 +144,7 @@ func (s *Shared) keepCall(ctx context.Context, r *Record, call *Call) error {
 // call returns what keepCall has kept; ok is false if that is nothing.
 func (s *Shared) call(ctx context.Context, id string) (text []byte, ok bool, err error) {
 	key := callOf(id)
-	found, err := s.Store.Get(ctx, scale.Look{Key: key})
+	found, err := s.Store.Get(ctx, scale.GetOp{Key: key})
 	if err != nil || found[0].Rev == 0 {
 		return nil, false, err
 	}
@@ -170,13 +170,13 @@ func (s *Shared) write(r *Record, prev scale.Rev) (scale.Write, error) {
 		short.end(protocol.TaskFailed, nil, wire.AppendError(nil, tooLong))
 		return s.write(&short, prev)
 	}
-	w := scale.Write{Key: key, Prev: prev, Value: value, TTL: lifetime(r), In: -1, Tell: key.Part}
+	w := scale.Write{Key: key, Prev: prev, Value: value, TTL: lifetime(r), DueIn: -1, Notify: key.Partition}
 	switch {
 	case r.Status.Final():
 	case !r.Waiting:
-		w.Owner, w.In, w.Index = s.Post.Node(), s.lease(), running
+		w.Owner, w.DueIn, w.Index = s.Post.ReplicaID(), s.lease(), running
 	default:
-		w.In, w.Index = max(r.in, atOnce), running
+		w.DueIn, w.Index = max(r.in, atOnce), running
 		if r.Worker {
 			w.Index = laneOf(r).Index
 		}
@@ -209,7 +209,7 @@ func (s *Shared) own(e scale.Entry, run int) (r Record, err error) {
 	switch {
 	case r.Status == protocol.TaskCancelled:
 		return r, &overError{ErrCancelled}
-	case r.Status.Final() || r.Run != run || e.Owner != s.Post.Node():
+	case r.Status.Final() || r.Run != run || e.Owner != s.Post.ReplicaID():
 		return r, &overError{ErrLost}
 	}
 	return r, nil
@@ -257,7 +257,7 @@ func (s *Shared) saved(e scale.Entry, r *Record, err error) error {
 
 // Load implements Store.
 func (s *Shared) Load(ctx context.Context, id string) (r Record, ok bool, err error) {
-	found, err := s.Store.Get(ctx, scale.Look{Key: keyOf(id)})
+	found, err := s.Store.Get(ctx, scale.GetOp{Key: keyOf(id)})
 	if err != nil || found[0].Rev == 0 {
 		return r, false, err
 	}
@@ -278,7 +278,7 @@ func (s *Shared) Delete(ctx context.Context, id string) error {
 // Its lease stays as it was: only its runner renews it.
 func (s *Shared) change(ctx context.Context, id string, fn func(r *Record) bool) (r Record, node string, done bool, err error) {
 	for {
-		found, err := s.Store.Get(ctx, scale.Look{Key: keyOf(id)})
+		found, err := s.Store.Get(ctx, scale.GetOp{Key: keyOf(id)})
 		if err != nil || found[0].Rev == 0 {
 			return r, "", false, err
 		}
@@ -292,7 +292,7 @@ func (s *Shared) change(ctx context.Context, id string, fn func(r *Record) bool)
 			return r, "", false, err
 		}
 		if !r.Status.Final() {
-			w.Owner, w.In, w.Index = e.Owner, 0, ""
+			w.Owner, w.DueIn, w.Index = e.Owner, 0, ""
 		}
 		written, err := s.Store.Put(ctx, w)
 		if err != nil {

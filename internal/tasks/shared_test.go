@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/post"
+	"github.com/talaria-go/mcp/internal/bus"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -24,7 +24,7 @@ const lease = DefaultLease
 // process is a Manager that shares its tasks with others.
 type process struct {
 	*Manager
-	post *post.Office
+	post *bus.Bus
 }
 
 // newReplica starts a replica in a bubble.
@@ -43,9 +43,9 @@ func newRunner(t *testing.T, store scale.Store, replay func(context.Context, *Ta
 		}
 		return s
 	}
-	r := &process{post: post.New(post.Config{Store: store, Seal: sealer("post")})}
+	r := &process{post: bus.New(bus.Config{Store: store, Seal: sealer("post")})}
 	r.Manager = NewManager(Config{Store: &Shared{Store: store, Seal: sealer("task"), Post: r.post}, Replay: replay}, nil)
-	r.post.Start(func(m post.Message) { r.Delivered(m) })
+	r.post.Start(func(m bus.Message) { r.Delivered(m) })
 	r.Share()
 	synctest.Wait()
 	return r
@@ -101,8 +101,8 @@ type leaky struct {
 	puts       atomic.Int64
 }
 
-func (s *leaky) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
-	renews := func(l scale.Look) bool { return l.In > 0 || l.TTL > 0 }
+func (s *leaky) Get(ctx context.Context, looks ...scale.GetOp) ([]scale.Entry, error) {
+	renews := func(l scale.GetOp) bool { return l.In > 0 || l.TTL > 0 }
 	if s.away.Load() || s.readOnly.Load() && slices.ContainsFunc(looks, renews) {
 		return nil, scale.ErrUnavailable
 	}
@@ -113,22 +113,22 @@ func (s *leaky) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, 
 	if s.away.Load() || s.readOnly.Load() {
 		return nil, scale.ErrUnavailable
 	}
-	if writes[0].Key.Part != "node" && writes[0].Key.Name != "contact" {
+	if writes[0].Key.Partition != "node" && writes[0].Key.Name != "contact" {
 		s.puts.Add(1)
 	}
 	written, err := s.Store.Put(ctx, writes...)
-	call := strings.HasPrefix(writes[0].Key.Part, "task-call-")
-	if s.lose.Load() && writes[0].Key.Part != "node" && !(call && s.loseTasks.Load()) {
+	call := strings.HasPrefix(writes[0].Key.Partition, "task-call-")
+	if s.lose.Load() && writes[0].Key.Partition != "node" && !(call && s.loseTasks.Load()) {
 		return nil, scale.ErrUnavailable
 	}
 	return written, err
 }
 
-func (s *leaky) Due(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error) {
+func (s *leaky) ClaimDue(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error) {
 	if s.away.Load() || s.readOnly.Load() {
 		return nil, scale.ErrUnavailable
 	}
-	return s.Store.Due(ctx, part, index, owner, max, lease)
+	return s.Store.ClaimDue(ctx, part, index, owner, max, lease)
 }
 
 // A task is looked at, and ends, for everybody.

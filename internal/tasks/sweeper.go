@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/post"
+	"github.com/talaria-go/mcp/internal/bus"
 	replicas "github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/wire"
@@ -28,9 +28,9 @@ type sweeper struct {
 	stop     context.CancelFunc
 	ended    sync.WaitGroup // goroutines of Share, Delivered and of tasks that begin
 	draining atomic.Bool
-	contact  [slots]replicas.Contact // with the parts of the store
-	workers  atomic.Int32            // calls of Work
-	lanes    lanes                   // for Work
+	contact  [slots]replicas.Health // with the parts of the store
+	workers  atomic.Int32           // calls of Work
+	lanes    lanes                  // for Work
 
 	mu     sync.Mutex
 	unmade []string       // tasks that no client knows, and that may be in the store
@@ -54,7 +54,7 @@ var ErrElsewhere = errors.New("tasks: not on this replica")
 
 // Delivered handles a message of another replica, and reports whether it is one
 // of tasks.
-func (s *sweeper) Delivered(message post.Message) bool {
+func (s *sweeper) Delivered(message bus.Message) bool {
 	switch message.Kind {
 	case letterQueued:
 		var l lane
@@ -135,7 +135,7 @@ func (s *sweeper) takeDue() {
 	for part := range slots {
 		// Before that, a due task may only have missed a renewal.
 		for range 10 {
-			if !s.contact[part].Held() || s.draining.Load() || s.sweep(partOf(part), running, 100) < 100 {
+			if !s.contact[part].IsTrusted() || s.draining.Load() || s.sweep(partOf(part), running, 100) < 100 {
 				break
 			}
 		}
@@ -201,7 +201,7 @@ func (s *sweeper) queue(l lane) {
 	s.lanes.knock(l)
 	body, err := json.Marshal(l)
 	if err == nil {
-		_ = s.m.useSoon(func(ctx context.Context) error { return s.m.shared.Post.Tell(ctx, letterQueued, body) }) // they look anyway
+		_ = s.m.useSoon(func(ctx context.Context) error { return s.m.shared.Post.Broadcast(ctx, letterQueued, body) }) // they look anyway
 	}
 }
 
@@ -222,12 +222,12 @@ func (s *sweeper) use(fn func(ctx context.Context) error) (began time.Time, err 
 func (s *sweeper) touch() {
 	writes := make([]scale.Write, slots)
 	for part := range slots {
-		writes[part] = scale.Write{Key: scale.Key{Part: partOf(part), Name: "contact"}, Prev: scale.Any, Value: []byte{}, TTL: s.m.shared.lease()}
+		writes[part] = scale.Write{Key: scale.Key{Partition: partOf(part), Name: "contact"}, Prev: scale.Any, Value: []byte{}, TTL: s.m.shared.lease()}
 	}
 	var written []scale.Entry
 	_, err := s.use(func(ctx context.Context) (err error) { written, err = s.m.shared.Store.Put(ctx, writes...); return err })
 	for part := range slots {
-		s.contact[part].Note(len(written) == slots && written[part].Err == nil && (err == nil || written[part].Rev != 0))
+		s.contact[part].Record(len(written) == slots && written[part].Err == nil && (err == nil || written[part].Rev != 0))
 	}
 }
 
@@ -235,7 +235,7 @@ func (s *sweeper) touch() {
 func (s *sweeper) lostTouch(name string) {
 	for part := range slots {
 		if partOf(part) == name {
-			s.contact[part].Note(false)
+			s.contact[part].Record(false)
 		}
 	}
 }
@@ -253,10 +253,10 @@ func (s *sweeper) renew(tasks []*Task) {
 
 // renewSome is renew for as many as one call of the store takes.
 func (s *sweeper) renewSome(tasks []*Task) {
-	looks := make([]scale.Look, len(tasks))
+	looks := make([]scale.GetOp, len(tasks))
 	for i, t := range tasks {
 		r := t.Record()
-		looks[i] = scale.Look{Key: keyOf(r.ID), Known: r.rev, In: s.m.shared.lease()}
+		looks[i] = scale.GetOp{Key: keyOf(r.ID), Known: r.rev, In: s.m.shared.lease()}
 		if r.Waiting { // it was left to others since it was on the list, who would wait for a lease
 			looks[i].In = 0
 		}
@@ -267,7 +267,7 @@ func (s *sweeper) renewSome(tasks []*Task) {
 		if len(found) == len(looks) && found[i].Err == nil && (err == nil || found[i].Key == look.Key) {
 			s.renewed(tasks[i], look.Known, found[i], began)
 		} else {
-			s.lostTouch(look.Key.Part)
+			s.lostTouch(look.Key.Partition)
 		}
 	}
 }
@@ -359,7 +359,7 @@ func (s *sweeper) keepTrying(t *Task) {
 func (s *sweeper) sweep(part, index string, most int) int {
 	var due []scale.Entry
 	began, err := s.use(func(ctx context.Context) (err error) {
-		due, err = s.m.shared.Store.Due(ctx, part, index, s.m.shared.Post.Node(), most, s.m.shared.lease())
+		due, err = s.m.shared.Store.ClaimDue(ctx, part, index, s.m.shared.Post.ReplicaID(), most, s.m.shared.lease())
 		return err
 	})
 	if err != nil {

@@ -29,7 +29,7 @@ type engine struct {
 
 func newEngine() *engine { return &engine{Store: scale.NewLocal()} }
 
-func (e *engine) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+func (e *engine) Get(ctx context.Context, looks ...scale.GetOp) ([]scale.Entry, error) {
 	if e.away.Load() {
 		return nil, scale.ErrUnavailable
 	}
@@ -104,21 +104,21 @@ func openWith(t *testing.T, store scale.Store, secrets ...string) *hub {
 		h.dead = &e.dead
 	}
 	h.Hub = New(Config{
-		Store: store, Seal: keys, Node: fmt.Sprintf("%p", h),
-		Lives: func(ctx context.Context, node string) (bool, error) {
+		Store: store, Seal: keys, ReplicaID: fmt.Sprintf("%p", h),
+		IsAlive: func(ctx context.Context, node string) (bool, error) {
 			if _, err := store.Get(ctx); err != nil {
 				return false, err
 			}
 			_, dead := h.dead.Load(node)
 			return !dead, nil
 		},
-		Catalogue: func() map[string]string {
+		ListDigests: func() map[string]string {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			return h.offers
 		},
-		Now: func() scale.Rev { return scale.Rev(time.Now().UnixMicro()) },
-		Changed: func(topic string) bool {
+		StoreTime: func() scale.Rev { return scale.Rev(time.Now().UnixMicro()) },
+		OnChange: func(topic string) bool {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			if h.refuses {
@@ -127,12 +127,12 @@ func openWith(t *testing.T, store scale.Store, secrets ...string) *hub {
 			h.told = append(h.told, topic)
 			return true
 		},
-		Told: func(who any, topic string) {
+		OnMissed: func(who any, topic string) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			h.told = append(h.told, fmt.Sprint(who, ": ", topic))
 		},
-		Failed: func(error) {
+		OnError: func(error) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			h.failed++
@@ -159,11 +159,11 @@ func (h *hub) want(t *testing.T, when string, topics ...string) {
 func raise(t *testing.T, h *hub, topics ...string) {
 	t.Helper()
 	for _, topic := range topics {
-		if err := h.Raise(topic); err != nil {
+		if err := h.Publish(topic); err != nil {
 			t.Error(err)
 		}
 	}
-	time.Sleep(gather)
+	time.Sleep(batchDelay)
 	synctest.Wait()
 }
 
@@ -190,9 +190,9 @@ func TestRaise(t *testing.T) {
 	together(t, 3, func(t *testing.T, e *engine, hubs []*hub) {
 		a, b, c := hubs[0], hubs[1], hubs[2]
 		for _, h := range hubs {
-			h.Join(nil, "x", 0)
+			h.Subscribe(nil, "x", 0)
 		}
-		b.Join(nil, "y", 0)
+		b.Subscribe(nil, "y", 0)
 		synctest.Wait()
 		raise(t, a, "x", "y", "z")
 		a.want(t, "where it was raised")
@@ -210,8 +210,8 @@ func TestRaise(t *testing.T) {
 		a.want(t, "raised by b", "x", "x", "x")
 		b.want(t, "raised by a", "x", "x", "x")
 		c.want(t, "raised by both", "x", "x", "x", "x", "x", "x")
-		b.Leave("x")
-		b.Leave("y")
+		b.Unsubscribe("x")
+		b.Unsubscribe("y")
 		raise(t, a, "x", "y")
 		b.want(t, "after Leave")
 	})
@@ -220,11 +220,11 @@ func TestRaise(t *testing.T) {
 // The first change is told at once, and many that follow soon are one.
 func TestGather(t *testing.T) {
 	together(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
-		hubs[1].Join(nil, "x", 0)
+		hubs[1].Subscribe(nil, "x", 0)
 		synctest.Wait()
 		before, begun := e.wrote.Load(), time.Now()
 		raise := func() {
-			if err := hubs[0].Raise("x"); err != nil {
+			if err := hubs[0].Publish("x"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -237,7 +237,7 @@ func TestGather(t *testing.T) {
 		if took := time.Since(begun); took != 0 {
 			t.Errorf("it took %v", took)
 		}
-		time.Sleep(gather)
+		time.Sleep(batchDelay)
 		hubs[1].want(t, "after a thousand", "x")
 		if n := e.wrote.Load() - before; n != 2 {
 			t.Errorf("%d writes", n)
@@ -248,7 +248,7 @@ func TestGather(t *testing.T) {
 // A hint that is lost costs the time until the next look.
 func TestLostHints(t *testing.T) {
 	together(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
-		hubs[1].Join(nil, "x", 0)
+		hubs[1].Subscribe(nil, "x", 0)
 		synctest.Wait()
 		e.deaf.Store(true)
 		raise(t, hubs[0], "x")
@@ -256,7 +256,7 @@ func TestLostHints(t *testing.T) {
 		time.Sleep(replica.PollInterval)
 		hubs[1].want(t, "after a look", "x")
 		raise(t, hubs[0], "x")
-		hubs[1].missed()
+		hubs[1].onGap()
 		hubs[1].want(t, "after a gap", "x")
 		e.deaf.Store(false)
 		time.Sleep(time.Minute)
@@ -268,11 +268,11 @@ func TestLostHints(t *testing.T) {
 func TestAway(t *testing.T) {
 	together(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
 		a, b := hubs[0], hubs[1]
-		b.Join(nil, "x", 0)
+		b.Subscribe(nil, "x", 0)
 		synctest.Wait()
 		e.away.Store(true)
 		raise(t, a, "x")
-		b.Join(nil, "late", 0)
+		b.Subscribe(nil, "late", 0)
 		raise(t, a, "late")
 		time.Sleep(30 * time.Second)
 		b.want(t, "while the store is away")
@@ -290,8 +290,8 @@ func TestAway(t *testing.T) {
 // A write whose reply was lost is made again.
 func TestLostReply(t *testing.T) {
 	together(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
-		hubs[0].Join(nil, "x", 0)
-		hubs[1].Join(nil, "x", 0)
+		hubs[0].Subscribe(nil, "x", 0)
+		hubs[1].Subscribe(nil, "x", 0)
 		synctest.Wait()
 		e.lost.Store(true)
 		raise(t, hubs[0], "x")
@@ -308,17 +308,17 @@ func TestJoin(t *testing.T) {
 		a, b := hubs[0], hubs[1]
 		raise(t, a, "old")
 		time.Sleep(time.Minute)
-		b.Join(nil, "old", 0)
+		b.Subscribe(nil, "old", 0)
 		time.Sleep(time.Minute)
 		b.want(t, "raised long before")
 
 		e.away.Store(true)
-		b.Join(nil, "new", 0) // nothing of it is known here
+		b.Subscribe(nil, "new", 0) // nothing of it is known here
 		e.away.Store(false)
-		if _, err := e.Put(t.Context(), scale.Write{Key: keyOf("new"), Prev: scale.Any, Value: []byte{}, TTL: keep}); err != nil {
+		if _, err := e.Put(t.Context(), scale.Write{Key: topicKey("new"), Prev: scale.Any, Value: []byte{}, TTL: topicTTL}); err != nil {
 			t.Fatal(err)
 		}
-		b.missed()
+		b.onGap()
 		b.want(t, "raised before it was watched", "new")
 
 		// Who was told elsewhere until some time wants to hear of what was since.
@@ -327,19 +327,19 @@ func TestJoin(t *testing.T) {
 		raise(t, a, "old", "older")
 		b.want(t, "raised", "old")
 		time.Sleep(time.Second)
-		b.Join("p", "old", mark)
-		b.Join("q", "old", scale.Rev(time.Now().UnixMicro()))
-		b.Join("r", "older", mark)
-		b.Join("s", "older", 0)
+		b.Subscribe("p", "old", mark)
+		b.Subscribe("q", "old", scale.Rev(time.Now().UnixMicro()))
+		b.Subscribe("r", "older", mark)
+		b.Subscribe("s", "older", 0)
 		b.want(t, "joined with a mark", "older", "p: old")
-		if err := b.Raise("own"); err != nil {
+		if err := b.Publish("own"); err != nil {
 			t.Error(err)
 		}
-		b.Join("before it is written", "own", mark)
-		time.Sleep(gather)
+		b.Subscribe("before it is written", "own", mark)
+		time.Sleep(batchDelay)
 		b.want(t, "joined while it is raised here", "before it is written: own")
-		time.Sleep(keep)
-		b.Join("t", "other", mark)
+		time.Sleep(topicTTL)
+		b.Subscribe("t", "other", mark)
 		b.want(t, "the mark is old", "t: other")
 	})
 }
@@ -349,14 +349,14 @@ func TestJoin(t *testing.T) {
 func TestJoinWhileLeft(t *testing.T) {
 	together(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
 		a, b := hubs[0], hubs[1]
-		b.Join(nil, "x", 0)
+		b.Subscribe(nil, "x", 0)
 		time.Sleep(time.Minute)
 		removing := func() {
-			b.Join(nil, "x", 0)
+			b.Subscribe(nil, "x", 0)
 			raise(t, a, "x") // before it is watched again
 		}
 		e.removing.Store(&removing)
-		b.Leave("x")
+		b.Unsubscribe("x")
 		time.Sleep(time.Second)
 		raise(t, a, "x")
 		b.want(t, "at once", "x", "x")
@@ -369,7 +369,7 @@ func TestAtOnce(t *testing.T) {
 		t.Run(slow.String(), func(t *testing.T) {
 			together(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
 				for _, h := range hubs {
-					h.Join(nil, "x", 0)
+					h.Subscribe(nil, "x", 0)
 				}
 				raise(t, hubs[0], "x")
 				hubs[0].want(t, "at first")
@@ -377,7 +377,7 @@ func TestAtOnce(t *testing.T) {
 				e.slow.Store(int64(slow))
 				for range 10 {
 					for _, h := range hubs {
-						if err := h.Raise("x"); err != nil {
+						if err := h.Publish("x"); err != nil {
 							t.Fatal(err)
 						}
 					}
@@ -397,7 +397,7 @@ func TestHerd(t *testing.T) {
 	together(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
 		before := e.read.Load()
 		for i := range 1000 {
-			hubs[0].Join(nil, fmt.Sprint("topic ", i%3), 0)
+			hubs[0].Subscribe(nil, fmt.Sprint("topic ", i%3), 0)
 		}
 		synctest.Wait()
 		if n := e.read.Load() - before; n != 3 {
@@ -409,7 +409,7 @@ func TestHerd(t *testing.T) {
 			t.Errorf("%d reads for a look", n)
 		}
 		for i := range 1000 {
-			hubs[0].Leave(fmt.Sprint("topic ", i%3))
+			hubs[0].Unsubscribe(fmt.Sprint("topic ", i%3))
 		}
 		synctest.Wait()
 		if h := hubs[0]; len(h.topics)+len(h.groups)+len(h.unread)+len(h.watched) != 0 {
@@ -427,9 +427,9 @@ func TestHerd(t *testing.T) {
 func TestTurns(t *testing.T) {
 	together(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
 		var all []string
-		for i := range 3 * mostLooked {
+		for i := range 3 * maxPolled {
 			all = append(all, fmt.Sprint("topic ", i))
-			hubs[1].Join(nil, all[i], 0)
+			hubs[1].Subscribe(nil, all[i], 0)
 		}
 		slices.Sort(all)
 		synctest.Wait()
@@ -437,13 +437,13 @@ func TestTurns(t *testing.T) {
 		before := e.read.Load()
 		raise(t, hubs[0], all...)
 		time.Sleep(5 * time.Second)
-		if n := e.read.Load() - before; n < mostLooked || n > 2*mostLooked {
+		if n := e.read.Load() - before; n < maxPolled || n > 2*maxPolled {
 			t.Errorf("%d reads in a look", n)
 		}
 		time.Sleep(10 * time.Second)
 		hubs[1].want(t, "after three looks", all...)
 		raise(t, hubs[0], all...)
-		hubs[1].missed()
+		hubs[1].onGap()
 		hubs[1].want(t, "after a gap", all...)
 	})
 }
@@ -453,38 +453,38 @@ func TestTurns(t *testing.T) {
 func TestMark(t *testing.T) {
 	together(t, 2, func(t *testing.T, e *engine, hubs []*hub) {
 		h := hubs[0]
-		h.Join(nil, "x", 0)
-		h.Join(nil, "y", 0)
+		h.Subscribe(nil, "x", 0)
+		h.Subscribe(nil, "y", 0)
 		synctest.Wait()
 		now := func() scale.Rev { return scale.Rev(time.Now().UnixMicro()) }
 		age := func(mark scale.Rev) time.Duration { return time.Since(time.UnixMicro(int64(mark))) }
 		mark := now()
 		time.Sleep(time.Minute)
-		if m := h.Mark(nil, mark, "x", "y"); m != mark {
+		if m := h.Checkpoint(nil, mark, "x", "y"); m != mark {
 			t.Errorf("nothing was raised: the mark is %v old", age(m))
 		}
 		raise(t, hubs[1], "y")
-		if m := h.Mark(nil, mark, "x", "y"); age(m) > replica.ClockSkew+replica.PollInterval+gather {
+		if m := h.Checkpoint(nil, mark, "x", "y"); age(m) > replica.ClockSkew+replica.PollInterval+batchDelay {
 			t.Errorf("the mark is %v old", age(m))
 		}
-		if m := h.Mark(nil, mark, "x"); m != mark {
+		if m := h.Checkpoint(nil, mark, "x"); m != mark {
 			t.Errorf("another topic was raised: the mark is %v old", age(m))
 		}
-		if m := h.Mark(nil, now(), "x", "y"); age(m) != 0 {
+		if m := h.Checkpoint(nil, now(), "x", "y"); age(m) != 0 {
 			t.Errorf("a mark of now gets %v old", age(m))
 		}
 		e.away.Store(true)
 		time.Sleep(time.Minute)
-		if m := h.Mark(nil, mark, "x", "y"); age(m) < time.Minute {
+		if m := h.Checkpoint(nil, mark, "x", "y"); age(m) < time.Minute {
 			t.Errorf("while the store is away, the mark is %v old", age(m))
 		}
 		e.away.Store(false)
 		time.Sleep(time.Second)
-		if m := h.Mark(nil, mark, "x", "y"); age(m) > replica.ClockSkew+replica.PollInterval {
+		if m := h.Checkpoint(nil, mark, "x", "y"); age(m) > replica.ClockSkew+replica.PollInterval {
 			t.Errorf("after that, the mark is %v old", age(m))
 		}
-		time.Sleep(keep)
-		if m := h.Mark(nil, mark, "x"); age(m) > replica.ClockSkew+replica.PollInterval {
+		time.Sleep(topicTTL)
+		if m := h.Checkpoint(nil, mark, "x"); age(m) > replica.ClockSkew+replica.PollInterval {
 			t.Errorf("a day later, the mark is %v old", age(m))
 		}
 	})
@@ -496,10 +496,10 @@ func TestFull(t *testing.T) {
 		e.away.Store(true)
 		var err error
 		n := 0
-		for ; err == nil && n < 10*maxWaiting; n++ {
-			err = hubs[0].Raise(fmt.Sprint(n))
+		for ; err == nil && n < 10*maxPending; n++ {
+			err = hubs[0].Publish(fmt.Sprint(n))
 		}
-		if err == nil || !strings.Contains(err.Error(), "wait") || n > maxWaiting+2*batch {
+		if err == nil || !strings.Contains(err.Error(), "wait") || n > maxPending+2*batchSize {
 			t.Errorf("after %d: %v", n, err)
 		}
 		e.away.Store(false)
@@ -514,10 +514,10 @@ func TestClose(t *testing.T) {
 		e := newEngine()
 		a, b := open(t, e), open(t, e)
 		var all []string
-		for i := range 2 * batch {
+		for i := range 2 * batchSize {
 			all = append(all, fmt.Sprint(i))
-			b.Join(nil, all[i], 0)
-			if err := a.Raise(all[i]); err != nil {
+			b.Subscribe(nil, all[i], 0)
+			if err := a.Publish(all[i]); err != nil {
 				t.Error(err)
 			}
 		}
@@ -525,7 +525,7 @@ func TestClose(t *testing.T) {
 		a.Close(t.Context())
 		b.want(t, "after Close", all...)
 		e.away.Store(true)
-		if err := b.Raise("x"); err != nil {
+		if err := b.Publish("x"); err != nil {
 			t.Error(err)
 		}
 		for range 3 {
@@ -537,18 +537,18 @@ func TestClose(t *testing.T) {
 // What could not be told is told again, and entries of others can be followed.
 func TestFollow(t *testing.T) {
 	together(t, 1, func(t *testing.T, e *engine, hubs []*hub) {
-		h, key := hubs[0], scale.Key{Part: "others", Name: "one"}
+		h, key := hubs[0], scale.Key{Partition: "others", Name: "one"}
 		refuse := func(refuses bool) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			h.refuses = refuses
 		}
 		write := func() {
-			if _, err := e.Put(t.Context(), scale.Write{Key: key, Prev: scale.Any, Value: []byte("x"), TTL: time.Hour, Tell: key.Part}); err != nil {
+			if _, err := e.Put(t.Context(), scale.Write{Key: key, Prev: scale.Any, Value: []byte("x"), TTL: time.Hour, Notify: key.Partition}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		h.Follow("the one", key)
+		h.Watch("the one", key)
 		synctest.Wait()
 		write()
 		h.want(t, "written", "the one")
@@ -559,7 +559,7 @@ func TestFollow(t *testing.T) {
 		refuse(false)
 		time.Sleep(time.Second)
 		h.want(t, "somebody takes it", "the one")
-		h.Unfollow(key)
+		h.Unwatch(key)
 		write()
 		time.Sleep(time.Minute)
 		h.want(t, "after Unfollow")

@@ -95,7 +95,7 @@ func dues(answer []rueidis.RedisMessage, part, owner string) (more bool, due []s
 		if err != nil {
 			return false, nil, odd(err)
 		}
-		e := scale.Entry{Key: scale.Key{Part: part, Name: name}, Owner: owner}
+		e := scale.Entry{Key: scale.Key{Partition: part, Name: name}, Owner: owner}
 		if e.Rev, err = parseRev(&rest[1]); err != nil {
 			return false, nil, err
 		}

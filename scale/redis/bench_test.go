@@ -61,14 +61,14 @@ func BenchmarkStore(b *testing.B) {
 		return n
 	}
 	key := func(i int) scale.Key {
-		return scale.Key{Part: strconv.Itoa(i % 64), Name: fmt.Sprintf("session%036d", i)}
+		return scale.Key{Partition: strconv.Itoa(i % 64), Name: fmt.Sprintf("session%036d", i)}
 	}
 	revs := make([]atomic.Int64, sessions)
 	before := memory()
 	for i := 0; i < sessions; i += 100 {
 		var writes []scale.Write
 		for j := range 100 {
-			writes = append(writes, scale.Write{Key: key(i + j), Value: make([]byte, 450), TTL: time.Hour, In: time.Hour, Index: "idle"})
+			writes = append(writes, scale.Write{Key: key(i + j), Value: make([]byte, 450), TTL: time.Hour, DueIn: time.Hour, Index: "idle"})
 		}
 		es, err := s.Put(ctx, writes...)
 		if err != nil {
@@ -80,7 +80,7 @@ func BenchmarkStore(b *testing.B) {
 	}
 	b.Logf("%d bytes of memory for a session of 450", (memory()-before)/sessions)
 	long := make([]byte, 16<<10)
-	if _, err := s.Put(ctx, scale.Write{Key: scale.Key{Part: "long", Name: "long"}, Value: long, TTL: time.Hour}); err != nil {
+	if _, err := s.Put(ctx, scale.Write{Key: scale.Key{Partition: "long", Name: "long"}, Value: long, TTL: time.Hour}); err != nil {
 		b.Fatal(err)
 	}
 	w := s.Watch(func(string, scale.Message) {}, func() {})
@@ -92,16 +92,16 @@ func BenchmarkStore(b *testing.B) {
 	var count atomic.Int64
 	for name, call := range map[string]func(ctx context.Context, i int) error{
 		"Get/known": func(ctx context.Context, i int) error {
-			_, err := s.Get(ctx, scale.Look{Key: key(i), Known: scale.Rev(revs[i].Load())})
+			_, err := s.Get(ctx, scale.GetOp{Key: key(i), Known: scale.Rev(revs[i].Load())})
 			return err
 		},
 		"Get/touch": func(ctx context.Context, i int) error {
-			_, err := s.Get(ctx, scale.Look{Key: key(i), Known: scale.Rev(revs[i].Load()), TTL: time.Hour, In: time.Hour})
+			_, err := s.Get(ctx, scale.GetOp{Key: key(i), Known: scale.Rev(revs[i].Load()), TTL: time.Hour, In: time.Hour})
 			return err
 		},
-		"Get/changed": func(ctx context.Context, i int) error { _, err := s.Get(ctx, scale.Look{Key: key(i)}); return err },
+		"Get/changed": func(ctx context.Context, i int) error { _, err := s.Get(ctx, scale.GetOp{Key: key(i)}); return err },
 		"Get/long": func(ctx context.Context, i int) error {
-			_, err := s.Get(ctx, scale.Look{Key: scale.Key{Part: "long", Name: "long"}})
+			_, err := s.Get(ctx, scale.GetOp{Key: scale.Key{Partition: "long", Name: "long"}})
 			return err
 		},
 		"Put": func(ctx context.Context, i int) error {
@@ -116,15 +116,15 @@ func BenchmarkStore(b *testing.B) {
 			return err
 		},
 		"Put/proof": func(ctx context.Context, i int) error {
-			_, err := s.Put(ctx, scale.Write{Key: scale.Key{Part: strconv.Itoa(i % 64), Name: strconv.FormatInt(count.Add(1), 10)}, Value: []byte{}, TTL: time.Minute})
+			_, err := s.Put(ctx, scale.Write{Key: scale.Key{Partition: strconv.Itoa(i % 64), Name: strconv.FormatInt(count.Add(1), 10)}, Value: []byte{}, TTL: time.Minute})
 			return err
 		},
 		"Append": func(ctx context.Context, i int) error {
-			_, _, err := s.Append(ctx, scale.Post{Box: strconv.Itoa(i), Data: value, Keep: 16 << 10, TTL: time.Hour})
+			_, _, err := s.Append(ctx, scale.AppendOp{Box: strconv.Itoa(i), Data: value, Keep: 16 << 10, TTL: time.Hour})
 			return err
 		},
 		"Append/heard": func(ctx context.Context, i int) error {
-			_, _, err := s.Append(ctx, scale.Post{Box: "watched", Data: value})
+			_, _, err := s.Append(ctx, scale.AppendOp{Box: "watched", Data: value})
 			return err
 		},
 		"Take": func(ctx context.Context, i int) error {

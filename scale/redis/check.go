@@ -61,22 +61,22 @@ func formatKey(e *engine) string { return "{" + e.prefix + "}format" }
 // try does everything once that a Store does, so that a user who may not do it
 // is found at once.
 func try(ctx context.Context, e *engine) error {
-	key := scale.Key{Part: "try", Name: "try"}
+	key := scale.Key{Partition: "try", Name: "try"}
 	watcher := e.Watch(func(string, scale.Message) {}, func() {})
 	defer watcher.Close()
 	for _, do := range []func() error{
 		func() error { return watcher.Add(ctx, "try") },
 		func() error {
-			_, err := e.Put(ctx, scale.Write{Key: key, Prev: scale.Any, Value: []byte("x"), TTL: time.Second, In: 1, Index: "try", Limit: "try", Max: 1 << 20, Tell: "try"})
+			_, err := e.Put(ctx, scale.Write{Key: key, Prev: scale.Any, Value: []byte("x"), TTL: time.Second, DueIn: 1, Index: "try", Limit: "try", Max: 1 << 20, Notify: "try"})
 			return err
 		},
 		func() error {
-			_, err := e.Get(ctx, scale.Look{Key: key}, scale.Look{Key: key, Known: 1, TTL: 1})
+			_, err := e.Get(ctx, scale.GetOp{Key: key}, scale.GetOp{Key: key, Known: 1, TTL: 1})
 			return err
 		},
-		func() error { _, err := e.Due(ctx, "try", "try", "try", 1, time.Second); return err },
+		func() error { _, err := e.ClaimDue(ctx, "try", "try", "try", 1, time.Second); return err },
 		func() error {
-			_, _, err := e.Append(ctx, scale.Post{Box: "try", Keep: 100, TTL: time.Second, Data: []byte("x")})
+			_, _, err := e.Append(ctx, scale.AppendOp{Box: "try", Keep: 100, TTL: time.Second, Data: []byte("x")})
 			return err
 		},
 		func() error {

@@ -213,12 +213,12 @@ func TestPrefixes(t *testing.T) {
 	if err := put(t.Context(), a, "of a"); err != nil {
 		t.Fatal(err)
 	}
-	if es, err := b.Get(t.Context(), scale.Look{Key: theKey}); err != nil || es[0].Rev != 0 {
+	if es, err := b.Get(t.Context(), scale.GetOp{Key: theKey}); err != nil || es[0].Rev != 0 {
 		t.Errorf("%v, %v", es, err)
 	}
 	listen(t, a, "box").hears(t, a, "box")
 	e.hears(t, b, "box")
-	if _, _, err := a.Append(t.Context(), scale.Post{Box: "box", Data: []byte("only a")}); err != nil {
+	if _, _, err := a.Append(t.Context(), scale.AppendOp{Box: "box", Data: []byte("only a")}); err != nil {
 		t.Fatal(err)
 	}
 	if heard, _ := e.has("only a"); heard {
@@ -231,15 +231,15 @@ func TestKeysEnd(t *testing.T) {
 	engine := start(t)
 	s := open(t, user(t, engine))
 	for i := range 10 {
-		w := scale.Write{Key: scale.Key{Part: "p", Name: strconv.Itoa(i)}, Value: []byte("x"), TTL: 100 * time.Millisecond, In: time.Hour, Index: "i", Limit: "l", Max: 100}
+		w := scale.Write{Key: scale.Key{Partition: "p", Name: strconv.Itoa(i)}, Value: []byte("x"), TTL: 100 * time.Millisecond, DueIn: time.Hour, Index: "i", Limit: "l", Max: 100}
 		es, err := s.Put(t.Context(), w)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Get(t.Context(), scale.Look{Key: w.Key, Known: es[0].Rev, TTL: 200 * time.Millisecond}); err != nil {
+		if _, err := s.Get(t.Context(), scale.GetOp{Key: w.Key, Known: es[0].Rev, TTL: 200 * time.Millisecond}); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := s.Append(t.Context(), scale.Post{Box: w.Key.Name, Data: []byte("x"), Keep: 1000, TTL: 100 * time.Millisecond}); err != nil {
+		if _, _, err := s.Append(t.Context(), scale.AppendOp{Box: w.Key.Name, Data: []byte("x"), Keep: 1000, TTL: 100 * time.Millisecond}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.Take(t.Context(), scale.Take{Box: w.Key.Name, Reader: "me", TTL: 200 * time.Millisecond}); err != nil {

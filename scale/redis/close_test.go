@@ -36,7 +36,7 @@ func TestCloseWhileTheEngineIsStopped(t *testing.T) {
 			var calls sync.WaitGroup
 			for i := range 10 {
 				calls.Go(func() {
-					key := scale.Key{Part: "p", Name: strconv.Itoa(i)}
+					key := scale.Key{Partition: "p", Name: strconv.Itoa(i)}
 					if _, err := s.Put(context.Background(), scale.Write{Key: key, Value: []byte("x"), TTL: time.Hour}); err == nil {
 						t.Error("a stopped engine has answered")
 					}

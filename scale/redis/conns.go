@@ -29,7 +29,7 @@ func (c *conns) dialer(dial dialFunc) dialFunc {
 	return func(ctx context.Context, address string, d *net.Dialer, config *tls.Config) (net.Conn, error) {
 		var made net.Conn
 		var err error
-		// It is for all who wait for it, whoever asked first; d has a time limit.
+		// It serves all that wait for it, in any order; d has a time limit.
 		ctx = context.WithoutCancel(ctx)
 		switch {
 		case dial != nil:
@@ -61,7 +61,7 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// closeAll closes the connections. The client dials anew when it needs one.
+// closeAll closes the connections. The client dials again when it needs one.
 func (c *conns) closeAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

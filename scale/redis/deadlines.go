@@ -15,8 +15,7 @@ type deadlines struct {
 	newest  atomic.Pointer[deadline]
 }
 
-// deadline is a context that ends at a time, for any number of calls. Nobody has to
-// cancel it.
+// deadline is a context that ends at a time, for any number of calls. It needs no cancel.
 type deadline struct {
 	context.Context // which has no values and does not end
 	begun, at       time.Time
@@ -31,7 +30,7 @@ func (d *deadlines) next() *deadline {
 	}
 	made := &deadline{context.Background(), now, now.Add(d.timeout), make(chan struct{})}
 	time.AfterFunc(d.timeout, func() { close(made.over) })
-	d.newest.CompareAndSwap(newest, made) // whoever was faster has as good a one
+	d.newest.CompareAndSwap(newest, made) // another goroutine has stored an equal one
 	return made
 }
 

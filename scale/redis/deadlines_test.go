@@ -45,7 +45,7 @@ func TestLookAllocations(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := testing.AllocsPerRun(500, func() {
-		if _, err := s.Get(ctx, scale.Look{Key: theKey, Known: es[0].Rev}); err != nil {
+		if _, err := s.Get(ctx, scale.GetOp{Key: theKey, Known: es[0].Rev}); err != nil {
 			t.Fatal(err)
 		}
 	}); n > 11 {

@@ -17,11 +17,11 @@ const (
 	echoStride = 39
 )
 
-// echo has a Watcher of a cluster listen to itself. Its connection is to one
-// machine, which hears from the others what is published there; one that they
-// have left out, or cannot reach, keeps the connection and is silent. And a
-// machine that dies takes along what it has not told the others yet. So a message
-// goes to one machine after the other, and has to come back.
+// echo makes a Watcher of a cluster check its connection. That goes to one machine, to
+// which the others forward published messages. A machine that left the cluster, or cannot
+// reach it, keeps the connection and sends nothing. A machine that dies loses what it has
+// not forwarded. So echo publishes a message at one machine after the other, and expects
+// each of them back.
 type echo struct {
 	watcher *watcher
 	subject string // a name that no subject of a caller can have
@@ -70,14 +70,14 @@ func (e *echo) run(ctx context.Context) {
 	}
 }
 
-// listens notes whether the echo before has come back, and reports whether the
-// watcher can hear another one. If two have not, it cannot, though it seems to.
+// listens notes whether the last echo has come back, and reports whether the watcher works.
+// It does not after two lost ones, even if its connection is open.
 func (e *echo) listens() bool {
 	w := e.watcher
 	w.mu.Lock()
 	s := w.subjects[e.subject]
 	if s == nil || s.state != subscribed {
-		e.heard, e.missing = e.sent, 0 // there is another connection soon
+		e.heard, e.missing = e.sent, 0 // a new connection comes soon
 		w.mu.Unlock()
 		return false
 	}
@@ -109,8 +109,8 @@ func (e *echo) send(ctx context.Context, at int) error {
 	return err
 }
 
-// hear notes what has come back. The lock of the watcher is held.
-func (e *echo) hear(m scale.Message) {
+// receive notes an echo that has come back. The lock of the watcher is held.
+func (e *echo) receive(m scale.Message) {
 	if n, err := strconv.Atoi(string(m.Data)); err == nil {
 		e.heard = max(e.heard, n)
 	}

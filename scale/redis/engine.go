@@ -84,7 +84,7 @@ func (e *engine) close() {
 // a time on one connection, at most.
 const ownCalls = 4
 
-// topologyEvery is how often the machines of an engine are asked which they are.
+// topologyEvery is the interval at which the engine is asked for its machines.
 const topologyEvery = 5 * time.Second
 
 // options makes what the client library needs of Options.
@@ -107,8 +107,8 @@ func (e *engine) options(o Options) (rueidis.ClientOption, error) {
 		}
 	}
 	opt.Sentinel.Username, opt.Sentinel.Password, opt.Sentinel.TLSConfig = o.SentinelUser, o.SentinelPassword, opt.TLSConfig
-	// Sentinels tell of a failover once; who has not heard would stay with the
-	// machine that is a replica now.
+	// Sentinels report a failover once; a client that missed it would stay with a machine
+	// that has become a replica.
 	opt.Sentinel.TopologyRefreshInterval = topologyEvery
 	opt.ClusterOption.ShardsRefreshInterval = topologyEvery
 	// Nothing is cached here: what an invalidation does not reach in time is wrong.
@@ -117,13 +117,13 @@ func (e *engine) options(o Options) (rueidis.ClientOption, error) {
 	// one connection, as in a cluster: what comes at the same time then leaves, and is
 	// answered, together, which costs both sides less than a few connections do.
 	opt.AlwaysPipelining, opt.PipelineMultiplex = true, -1
-	// With places for all of them, as many that were given up, which keep theirs until there
-	// is an answer, and its own: who waits for one there hears no end of his time. Each
-	// is work for the garbage collector, even where nobody calls.
+	// The pool has places for all calls, as many that were given up and keep theirs until
+	// the reply, and its own. A call that waits for a place does not end in time. Each
+	// place is work for the garbage collector, even if unused.
 	opt.RingScaleEachConn = bits.Len(uint(2*cap(e.calls) + ownCalls - 1))
-	// While calls wait, the next ones leave together, this long after the last that did:
-	// that halves what a look takes of the engine, and saves the replica a quarter. A call
-	// that comes alone leaves at once.
+	// Calls that wait leave together, this long after the last that did. That halves the
+	// engine's work for a look and saves the replica a quarter. A single call leaves at
+	// once.
 	opt.MaxFlushDelay = 100 * time.Microsecond
 	// A machine that does not answer is found before the call ends, so that the
 	// client looks for the one that took over; and an idle connection that leads
@@ -193,10 +193,9 @@ type response struct {
 	err    error
 }
 
-// one sends a command and returns the response. If the engine does not know its
-// script it has done nothing, and is sent once more with the text of that; nothing
-// else is sent twice, but for looks without a script, which the library of the
-// client repeats.
+// one sends a command and returns the response. If the engine does not have its script, it
+// has done nothing, and the command is repeated with the text of the script. Nothing else
+// is repeated, except looks without a script, which the client library repeats.
 func (e *engine) one(ctx context.Context, c *command) (r response) {
 	bounded, cancel := e.deadline(ctx)
 	defer cancel()
@@ -298,10 +297,10 @@ func (e *engine) failed(ctx context.Context, key string, err error) error {
 func (e *engine) base(part string) string { return "{" + e.prefix + part + "}:" }
 
 // entry is the key of an entry.
-func (e *engine) entry(k scale.Key) string { return "{" + e.prefix + k.Part + "}:e:" + k.Name }
+func (e *engine) entry(k scale.Key) string { return "{" + e.prefix + k.Partition + "}:e:" + k.Name }
 
 // Get implements scale.Store.
-func (e *engine) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+func (e *engine) Get(ctx context.Context, looks ...scale.GetOp) ([]scale.Entry, error) {
 	found := make([]scale.Entry, len(looks))
 	if len(looks) == 1 { // as requests of sessions ask
 		c := e.look(&looks[0])
@@ -328,7 +327,7 @@ func (e *engine) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, e
 }
 
 // entryOf fills in what a look has found.
-func entryOf(found *scale.Entry, look *scale.Look, r response) {
+func entryOf(found *scale.Entry, look *scale.GetOp, r response) {
 	found.Key, found.Err = look.Key, r.err
 	if r.err == nil {
 		found.Err = fill(found, r.answer, look.Known)
@@ -336,11 +335,11 @@ func entryOf(found *scale.Entry, look *scale.Look, r response) {
 }
 
 // look returns the command of a look.
-func (e *engine) look(look *scale.Look) command {
+func (e *engine) look(look *scale.GetOp) command {
 	keys := []string{e.entry(look.Key)}
 	switch {
 	case look.Known != 0 && (look.TTL > 0 || look.In > 0):
-		return command{&touchScript, keys, []string{e.base(look.Key.Part), look.Key.Name, number(look.Known), millis(look.TTL), micros(look.In)}}
+		return command{&touchScript, keys, []string{e.base(look.Key.Partition), look.Key.Name, number(look.Known), millis(look.TTL), micros(look.In)}}
 	case look.Known != 0:
 		return command{nil, keys, knownFields}
 	default:
@@ -348,18 +347,18 @@ func (e *engine) look(look *scale.Look) command {
 	}
 }
 
-// allFields are those of an entry that are looked at, and knownFields those of one
-// that may be as known: its value is looked at when it is not, as most are.
+// allFields are the fields of an entry that a look reads. knownFields are those of one that
+// is probably as known: its value is read only if it differs.
 var (
 	allFields   = []string{"r", "o", "d", "v"}
 	knownFields = allFields[:3:3]
 )
 
 // lookAgain looks once more at entries that are not as known.
-func (e *engine) lookAgain(ctx context.Context, looks []scale.Look, found []scale.Entry, at []int) {
+func (e *engine) lookAgain(ctx context.Context, looks []scale.GetOp, found []scale.Entry, at []int) {
 	list := make([]command, len(at))
 	for i, place := range at {
-		list[i] = e.look(&scale.Look{Key: looks[place].Key})
+		list[i] = e.look(&scale.GetOp{Key: looks[place].Key})
 	}
 	for i, r := range e.ask(ctx, list) {
 		place := at[i]
@@ -390,13 +389,13 @@ func (e *engine) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry,
 
 // write returns the command of a write.
 func (e *engine) write(w *scale.Write) command {
-	base := e.base(w.Key.Part)
+	base := e.base(w.Key.Partition)
 	remains, channel := "1", ""
 	if w.Value == nil {
 		remains = ""
 	}
-	if w.Tell != "" {
-		channel = e.prefix + w.Tell
+	if w.Notify != "" {
+		channel = e.prefix + w.Notify
 	}
 	keys := []string{e.entry(w.Key)}
 	if w.Index != "" {
@@ -406,13 +405,13 @@ func (e *engine) write(w *scale.Write) command {
 		keys = append(keys, base+"l:"+w.Limit)
 	}
 	return command{&putScript, keys, []string{
-		base, w.Key.Name, number(w.Prev), remains, rueidis.BinaryString(w.Value), w.Owner, millis(w.TTL), micros(w.In), w.Index,
-		w.Limit, strconv.Itoa(w.Max), channel, w.Key.Part + " " + w.Key.Name,
+		base, w.Key.Name, number(w.Prev), remains, rueidis.BinaryString(w.Value), w.Owner, millis(w.TTL), micros(w.DueIn), w.Index,
+		w.Limit, strconv.Itoa(w.Max), channel, w.Key.Partition + " " + w.Key.Name,
 	}}
 }
 
-// Due implements scale.Store.
-func (e *engine) Due(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error) {
+// ClaimDue implements scale.Store.
+func (e *engine) ClaimDue(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error) {
 	base := e.base(part)
 	c := command{&dueScript, []string{base + "i:" + index},
 		[]string{base, index, owner, strconv.Itoa(min(max, maxDue)), micros(lease), strconv.Itoa(scale.MaxValue)}}
@@ -439,7 +438,7 @@ func (e *engine) boxKeys(box string) []string {
 }
 
 // Append implements scale.Store.
-func (e *engine) Append(ctx context.Context, p scale.Post) (scale.Rev, string, error) {
+func (e *engine) Append(ctx context.Context, p scale.AppendOp) (scale.Rev, string, error) {
 	refuse := "0"
 	if p.Refuse {
 		refuse = "1"
@@ -453,7 +452,7 @@ func (e *engine) Append(ctx context.Context, p scale.Post) (scale.Rev, string, e
 		return 0, "", odd(fmt.Errorf("%d values", len(r.answer)))
 	}
 	if text, err := r.answer[0].ToString(); err == nil && text == "-1" {
-		return 0, "", scale.ErrTaken
+		return 0, "", scale.ErrNotReader
 	}
 	rev, err := parseRev(&r.answer[0])
 	if err != nil {
@@ -493,7 +492,7 @@ func (e *engine) Read(ctx context.Context, box string, after scale.Rev, reader s
 		return nil, "", odd(err)
 	}
 	if may == 0 {
-		return nil, before, scale.ErrTaken
+		return nil, before, scale.ErrNotReader
 	}
 	var messages []scale.Message
 	for rest := answer[2:]; len(rest) > 0; rest = rest[3:] {
@@ -532,7 +531,7 @@ func (e *engine) Take(ctx context.Context, t scale.Take) (found scale.Box, err e
 		return found, odd(err)
 	}
 	if done == 0 {
-		return found, scale.ErrTaken
+		return found, scale.ErrNotReader
 	}
 	return found, nil
 }
@@ -555,7 +554,7 @@ func (e *engine) Watch(fn func(subject string, m scale.Message), gap func()) sca
 	return w
 }
 
-// gaps has all Watchers call gap when they hear again.
+// gaps makes all Watchers call gap after they reconnect.
 func (e *engine) gaps() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -589,8 +588,8 @@ func (e *engine) note(key string, answered bool) {
 	}
 }
 
-// probe asks for a key until there is an answer. What happened meanwhile has
-// perhaps not reached the Watchers.
+// probe asks for a key until there is a reply. The Watchers may have missed earlier
+// messages.
 func (e *engine) probe(b *breaker, key string) {
 	ticker := time.NewTicker(probeEvery)
 	defer ticker.Stop()

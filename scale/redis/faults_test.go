@@ -63,13 +63,13 @@ func (e *ear) has(text string) (bool, int) {
 func (e *ear) hears(t testing.TB, s scale.Store, box string) {
 	t.Helper()
 	text := fmt.Sprint("text ", prefixCount.Add(1))
-	if _, _, err := s.Append(t.Context(), scale.Post{Box: box, Data: []byte(text), Keep: 10_000, TTL: time.Hour}); err != nil {
+	if _, _, err := s.Append(t.Context(), scale.AppendOp{Box: box, Data: []byte(text), Keep: 10_000, TTL: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "hearing "+text, func() bool { heard, _ := e.has(text); return heard })
 }
 
-var theKey = scale.Key{Part: "part", Name: "name"}
+var theKey = scale.Key{Partition: "part", Name: "name"}
 
 // put puts a value, whatever is there.
 func put(ctx context.Context, s scale.Store, value string) error {
@@ -81,10 +81,10 @@ func put(ctx context.Context, s scale.Store, value string) error {
 func unavailable(t *testing.T, s scale.Store) {
 	t.Helper()
 	calls := map[string]func() error{
-		"Get":    func() error { _, err := s.Get(t.Context(), scale.Look{Key: theKey}); return err },
+		"Get":    func() error { _, err := s.Get(t.Context(), scale.GetOp{Key: theKey}); return err },
 		"Put":    func() error { return put(t.Context(), s, "x") },
-		"Due":    func() error { _, err := s.Due(t.Context(), "part", "index", "me", 1, time.Second); return err },
-		"Append": func() error { _, _, err := s.Append(t.Context(), scale.Post{Box: "box"}); return err },
+		"Due":    func() error { _, err := s.ClaimDue(t.Context(), "part", "index", "me", 1, time.Second); return err },
+		"Append": func() error { _, _, err := s.Append(t.Context(), scale.AppendOp{Box: "box"}); return err },
 		"Take": func() error {
 			_, err := s.Take(t.Context(), scale.Take{Box: "box", Reader: "me", TTL: time.Hour})
 			return err
@@ -134,7 +134,7 @@ func TestKill(t *testing.T) {
 	if err := put(t.Context(), s, "kept"); err != nil {
 		t.Fatal(err)
 	}
-	before, err := s.Get(t.Context(), scale.Look{Key: theKey})
+	before, err := s.Get(t.Context(), scale.GetOp{Key: theKey})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestKill(t *testing.T) {
 	engine.run()
 	engine.say(append([]string{"ACL", "SETUSER", o.Prefix, "reset", "on", ">secret-" + o.Prefix}, strings.Fields(ACL(o.Prefix))...)...)
 	eventually(t, "the entry is there", func() bool {
-		es, err := s.Get(t.Context(), scale.Look{Key: theKey})
+		es, err := s.Get(t.Context(), scale.GetOp{Key: theKey})
 		return err == nil && es[0].Rev == before[0].Rev && string(es[0].Value) == "kept"
 	})
 	back(t, s)
@@ -191,7 +191,7 @@ func TestEmptyAgain(t *testing.T) {
 	if !strings.Contains(log.String(), "appendonly no") {
 		t.Errorf("the log has %q", log.String())
 	}
-	es, err := s.Put(t.Context(), scale.Write{Key: theKey, Value: []byte("x"), TTL: time.Hour, In: time.Hour, Index: "index", Limit: "limit", Max: 1})
+	es, err := s.Put(t.Context(), scale.Write{Key: theKey, Value: []byte("x"), TTL: time.Hour, DueIn: time.Hour, Index: "index", Limit: "limit", Max: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,10 +203,10 @@ func TestEmptyAgain(t *testing.T) {
 	engine.run()
 	engine.say(append([]string{"ACL", "SETUSER", o.Prefix, "reset", "on", ">secret-" + o.Prefix}, strings.Fields(ACL(o.Prefix))...)...)
 	eventually(t, "the entry is gone", func() bool {
-		found, err := s.Get(t.Context(), scale.Look{Key: theKey, Known: es[0].Rev, TTL: time.Hour})
+		found, err := s.Get(t.Context(), scale.GetOp{Key: theKey, Known: es[0].Rev, TTL: time.Hour})
 		return err == nil && found[0].Rev == 0 && found[0].Value == nil
 	})
-	again, err := s.Put(t.Context(), scale.Write{Key: theKey, Value: []byte("y"), TTL: time.Hour, In: time.Hour, Index: "index", Limit: "limit", Max: 1})
+	again, err := s.Put(t.Context(), scale.Write{Key: theKey, Value: []byte("y"), TTL: time.Hour, DueIn: time.Hour, Index: "index", Limit: "limit", Max: 1})
 	if err != nil || again[0].Err != nil || again[0].Rev <= es[0].Rev {
 		t.Errorf("%v, %v, want a Rev after %d", again, err, es[0].Rev)
 	}
@@ -368,11 +368,11 @@ func TestScriptsForgotten(t *testing.T) {
 	for range 3 {
 		engine.say("SCRIPT", "FLUSH")
 		es, err := s.Put(t.Context(), scale.Write{Key: theKey, Prev: scale.Any, Value: []byte("x"), TTL: time.Hour},
-			scale.Write{Key: scale.Key{Part: "other", Name: "e"}, Prev: scale.Any, Value: []byte("x"), TTL: time.Hour})
+			scale.Write{Key: scale.Key{Partition: "other", Name: "e"}, Prev: scale.Any, Value: []byte("x"), TTL: time.Hour})
 		if err != nil || es[0].Err != nil || es[1].Err != nil {
 			t.Errorf("%v, %v", es, err)
 		}
-		if _, err := s.Get(t.Context(), scale.Look{Key: theKey, Known: es[0].Rev, TTL: time.Hour}); err != nil {
+		if _, err := s.Get(t.Context(), scale.GetOp{Key: theKey, Known: es[0].Rev, TTL: time.Hour}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -408,16 +408,16 @@ func TestMemoryFull(t *testing.T) {
 	}
 	var err error
 	for i := 0; i < 50 && err == nil; i++ {
-		_, err = s.Put(t.Context(), scale.Write{Key: scale.Key{Part: "part", Name: strconv.Itoa(i)}, Value: make([]byte, scale.MaxValue), TTL: time.Hour})
+		_, err = s.Put(t.Context(), scale.Write{Key: scale.Key{Partition: "part", Name: strconv.Itoa(i)}, Value: make([]byte, scale.MaxValue), TTL: time.Hour})
 	}
 	if !errors.Is(err, scale.ErrUnavailable) || !strings.Contains(err.Error(), "OOM") {
 		t.Fatalf("err = %v", err)
 	}
 	for range 2 * maxFailures {
-		if _, err := s.Put(t.Context(), scale.Write{Key: scale.Key{Part: "part", Name: "long"}, Value: make([]byte, scale.MaxValue), TTL: time.Hour}); err == nil {
+		if _, err := s.Put(t.Context(), scale.Write{Key: scale.Key{Partition: "part", Name: "long"}, Value: make([]byte, scale.MaxValue), TTL: time.Hour}); err == nil {
 			break // there was some left
 		}
-		if es, err := s.Get(t.Context(), scale.Look{Key: theKey}); err != nil || string(es[0].Value) != "x" {
+		if es, err := s.Get(t.Context(), scale.GetOp{Key: theKey}); err != nil || string(es[0].Value) != "x" {
 			t.Errorf("%v, %v", es, err)
 		}
 	}
@@ -440,7 +440,7 @@ func TestClusterFailover(t *testing.T) {
 			e := listen(t, s, "box")
 			var writes []scale.Write
 			for i := range 64 {
-				writes = append(writes, scale.Write{Key: scale.Key{Part: strconv.Itoa(i), Name: "n"}, Prev: scale.Any, Value: []byte("x"), TTL: time.Hour})
+				writes = append(writes, scale.Write{Key: scale.Key{Partition: strconv.Itoa(i), Name: "n"}, Prev: scale.Any, Value: []byte("x"), TTL: time.Hour})
 			}
 			if _, err := s.Put(t.Context(), writes...); err != nil {
 				t.Fatal(err)
@@ -471,7 +471,7 @@ func TestClusterFailover(t *testing.T) {
 			t.Logf("all writes are made again after %v", time.Since(begun).Round(10*time.Millisecond))
 			eventually(t, "what is appended is heard", func() bool {
 				text := strconv.FormatInt(prefixCount.Add(1), 10)
-				_, _, err := s.Append(t.Context(), scale.Post{Box: "box", Data: []byte(text), Keep: 1000, TTL: time.Hour})
+				_, _, err := s.Append(t.Context(), scale.AppendOp{Box: "box", Data: []byte(text), Keep: 1000, TTL: time.Hour})
 				time.Sleep(50 * time.Millisecond)
 				heard, _ := e.has(text)
 				return err == nil && heard
@@ -521,7 +521,7 @@ func TestClusterLeftOut(t *testing.T) {
 		text := strconv.FormatInt(prefixCount.Add(1), 10)
 		err := e.Add(t.Context(), box)
 		if err == nil {
-			_, _, err = s.Append(t.Context(), scale.Post{Box: box, Data: []byte(text), Keep: 1000, TTL: time.Hour})
+			_, _, err = s.Append(t.Context(), scale.AppendOp{Box: box, Data: []byte(text), Keep: 1000, TTL: time.Hour})
 		}
 		time.Sleep(50 * time.Millisecond)
 		heard, _ := e.has(text)
@@ -559,7 +559,7 @@ func TestRevsOverFailover(t *testing.T) {
 	var es []scale.Entry
 	eventually(t, "the older state is there", func() (ok bool) {
 		var err error
-		es, err = s.Get(t.Context(), scale.Look{Key: theKey, Known: last, TTL: time.Hour})
+		es, err = s.Get(t.Context(), scale.GetOp{Key: theKey, Known: last, TTL: time.Hour})
 		return err == nil && string(es[0].Value) == "kept"
 	})
 	for range 3 {
@@ -585,9 +585,9 @@ func TestClusterMigration(t *testing.T) {
 		part = strconv.Itoa(i)
 	}
 	moved := strconv.Itoa(slot("{" + s.engine.prefix + part + "}"))
-	key := func(i int) scale.Key { return scale.Key{Part: part, Name: strconv.Itoa(i)} }
+	key := func(i int) scale.Key { return scale.Key{Partition: part, Name: strconv.Itoa(i)} }
 	for i := range 50 {
-		if _, err := s.Put(t.Context(), scale.Write{Key: key(i), Value: []byte("0"), TTL: time.Hour, In: time.Hour, Index: "index", Limit: "limit", Max: 100}); err != nil {
+		if _, err := s.Put(t.Context(), scale.Write{Key: key(i), Value: []byte("0"), TTL: time.Hour, DueIn: time.Hour, Index: "index", Limit: "limit", Max: 100}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -602,11 +602,11 @@ func TestClusterMigration(t *testing.T) {
 				return
 			default:
 			}
-			es, err := s.Get(t.Context(), scale.Look{Key: key(i)})
+			es, err := s.Get(t.Context(), scale.GetOp{Key: key(i)})
 			if err == nil {
 				n, _ := strconv.Atoi(string(es[0].Value))
 				made[i] = max(made[i], n)
-				es, err = s.Put(t.Context(), scale.Write{Key: key(i), Prev: es[0].Rev, Value: []byte(strconv.Itoa(n + 1)), TTL: time.Hour, In: time.Hour, Index: "index"})
+				es, err = s.Put(t.Context(), scale.Write{Key: key(i), Prev: es[0].Rev, Value: []byte(strconv.Itoa(n + 1)), TTL: time.Hour, DueIn: time.Hour, Index: "index"})
 				if err == nil && es[0].Err == nil {
 					made[i] = n + 1
 				}
@@ -629,7 +629,7 @@ func TestClusterMigration(t *testing.T) {
 	writer.Wait()
 	t.Logf("%d calls failed while the slot moved", failed.Load())
 	for i := range 50 {
-		es, err := s.Get(t.Context(), scale.Look{Key: key(i)})
+		es, err := s.Get(t.Context(), scale.GetOp{Key: key(i)})
 		if err != nil || string(es[0].Value) != strconv.Itoa(made[i]) && string(es[0].Value) != strconv.Itoa(made[i]+1) {
 			t.Errorf("entry %d is %v, %v, and was written up to %d", i, es, err, made[i])
 		}

@@ -43,7 +43,7 @@ func TestParseHint(t *testing.T) {
 	for text, want := range map[string]scale.Message{
 		"m12 7 ":        {Rev: 12, Prev: 7, Data: []byte{}},
 		"m12 0 a b\x00": {Rev: 12, Data: []byte("a b\x00")},
-		"k0 7 p n":      {Prev: 7, Key: scale.Key{Part: "p", Name: "n"}},
+		"k0 7 p n":      {Prev: 7, Key: scale.Key{Partition: "p", Name: "n"}},
 	} {
 		m, ok := parseHint(text)
 		if !ok || m.Rev != want.Rev || m.Prev != want.Prev || m.Key != want.Key || string(m.Data) != string(want.Data) {

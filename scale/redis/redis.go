@@ -1,22 +1,22 @@
 // Package redis is a scale.Store on an engine that speaks the protocol of Redis:
-// Redis or Valkey, of version 7 or newer, alone, with Sentinel, or as a cluster.
+// Redis or Valkey, version 7 or newer: one server, Sentinel, or a cluster.
 //
 //	store, err := redis.Open(ctx, redis.Options{URL: "rediss://…", Prefix: "shop"})
 //	…
 //	defer store.Close()
 //
-// It is a module of its own, so that a server without it does not depend on a
-// client of Redis.
+// It is a separate module, so that a server without it does not depend on a client of
+// Redis.
 //
 // # What the engine needs
 //
-// Memory for all of it: what the engine evicts is lost, so its maxmemory-policy
-// has to be noeviction. Replicas of an engine get writes a little later, so that a
-// failover loses the newest; with min-replicas-to-write an engine that has lost
-// its replicas takes none that would be lost. Machines of one engine have to
-// keep their clocks together (NTP), see package scale. appendonly yes lets the
-// engine start again with what it had: with appendfsync always all of it. With
-// everysec one that is killed has lost what it took while it synced.
+//   - Memory for all data: its maxmemory-policy has to be noeviction.
+//   - min-replicas-to-write, if it has replicas: they receive writes a little later, so
+//     that a failover loses the newest. An engine without its replicas then takes no
+//     writes.
+//   - Clocks that are kept together (NTP), see package scale.
+//   - appendonly yes, to restart with its data: all of it with appendfsync always. With
+//     everysec a killed engine loses what it took during the last sync.
 //
 // The user of the engine needs no more than [ACL] says.
 //
@@ -25,9 +25,9 @@
 // All keys begin with "{talaria:PREFIX:". An entry is a hash, an index and a
 // limit are sorted sets, and a box is a hash and a stream; the part or the name of
 // the box is what decides about the slot of a cluster. Every change is one
-// script, which also publishes what it did. A script is told which keys it works
-// on, but for those that it finds by others: the index and the limit that an entry
-// is in, and the entries of an index. They lie in the same slot.
+// script, which also publishes what it did. The keys of a script are declared, except
+// those that it finds by others: the index and the limit of an entry, and the entries
+// of an index. They lie in the same slot.
 package redis
 
 import (
@@ -43,9 +43,9 @@ import (
 	"github.com/talaria-go/mcp/scale"
 )
 
-// ACL returns the rules of a user of the engine, as ACL SETUSER takes them, that
-// let a Store with a prefix work and give the user nothing else, but his name and
-// password.
+// ACL returns the rules of a user of the engine, in the form of ACL SETUSER. They let a
+// Store with a prefix work, and allow nothing else. The name and the password are not in
+// them.
 func ACL(prefix string) string {
 	return "~{talaria:" + prefix + ":* &talaria:" + prefix + ":* +@read +@write +@pubsub +@scripting +@connection +@transaction +time +wait " +
 		"-@dangerous +info +role +cluster|slots +cluster|shards"
@@ -76,8 +76,8 @@ type Options struct {
 	// MaxCalls is how many calls may be at the engine at once; more wait for one of
 	// them to end, within Timeout. 0 means 60.
 	MaxCalls int
-	// Logger hears when the engine is gone and when it is back, and at Open if it
-	// keeps nothing on disk. nil means nobody.
+	// Logger logs outages of the engine and their end, and at Open whether it keeps nothing
+	// on disk. nil logs nothing.
 	Logger *zerolog.Logger
 }
 

@@ -29,13 +29,13 @@ type watcher struct {
 	todo   chan struct{} // has an element if subjects may have changed
 	wake   chan struct{} // has one if there may be something to call
 
-	avoided  string    // the address of the machine over which nothing was heard last, for connect alone
+	avoided  string    // address of the last machine that sent nothing; only connect uses it
 	deafened time.Time // when that was noticed
 	echo     *echo     // nil without a cluster
 	mu       sync.Mutex
 	subjects map[string]*subject
-	changed  []string // subjects of which the engine may have to be told something
-	open     int      // subjects that it has been told are wanted, and has not confirmed
+	changed  []string // subjects to subscribe or unsubscribe at the engine
+	open     int      // subjects that are subscribed and not confirmed yet
 	lost     bool     // something may be missing, and gap is to be called when all is subscribed
 	deaf     bool     // the connection is to be given up
 	waiting  []hint
@@ -43,15 +43,14 @@ type watcher struct {
 	missed   bool // gap is to be called
 }
 
-// subject is one that somebody watches, or has watched.
+// subject is one that is watched, or was.
 type subject struct {
 	count int // how often it was added
 	state subscription
 	ready chan struct{} // is closed while it is subscribed
 }
 
-// subscription says what the engine was told last of a subject, on the present
-// connection.
+// subscription is the last command for a subject on the present connection.
 type subscription uint8
 
 const (
@@ -61,7 +60,7 @@ const (
 	unsubscribing                     // that it is not wanted, which it has not confirmed
 )
 
-// hint is what a watcher has heard and fn has not.
+// hint is a message for fn.
 type hint struct {
 	subject string
 	message scale.Message
@@ -206,7 +205,7 @@ func (w *watcher) serve() {
 		return
 	}
 	defer client.Close()
-	lost := client.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: w.hear, OnSubscription: w.confirm})
+	lost := client.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: w.receive, OnSubscription: w.confirm})
 	defer w.disconnected()
 	for {
 		add, remove := w.plan()
@@ -228,10 +227,10 @@ func (w *watcher) serve() {
 	}
 }
 
-// dedicate returns a connection for subscriptions, and the address of its machine: of a
-// cluster any one but that over which nothing was heard last. If that is the only one
-// that is known, it is the one that said so perhaps: there is no connection then until
-// another one was asked.
+// dedicate returns a connection for subscriptions, and the address of its machine. In a
+// cluster it is any machine except the last that sent nothing. If only that one is known,
+// it may be the one that reported itself: there is no connection then until another machine
+// was asked.
 func (w *watcher) dedicate() (rueidis.DedicatedClient, string) {
 	if !w.engine.cluster {
 		client, _ := w.engine.client.Dedicate()
@@ -251,7 +250,7 @@ func (w *watcher) dedicate() (rueidis.DedicatedClient, string) {
 	return client, address
 }
 
-// plan returns what the engine has to be told, and notes that it is.
+// plan returns the commands that the engine needs, and notes them as sent.
 func (w *watcher) plan() (add, remove []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -306,8 +305,8 @@ func (w *watcher) channels(subjects []string) []string {
 	return channels
 }
 
-// confirm notes that the engine has done what it was told. It must not wait, as
-// the connection does meanwhile.
+// confirm notes that the engine has executed a command. It must not wait, as the connection
+// would wait too.
 func (w *watcher) confirm(c rueidis.PubSubSubscription) {
 	name := strings.TrimPrefix(c.Channel, w.engine.prefix)
 	w.mu.Lock()
@@ -352,12 +351,12 @@ func (w *watcher) resumed() {
 	}
 }
 
-// hear notes a message. It must not wait, as the connection does meanwhile.
-func (w *watcher) hear(m rueidis.PubSubMessage) {
+// receive notes a message. It must not wait, as the connection would wait too.
+func (w *watcher) receive(m rueidis.PubSubMessage) {
 	name := strings.TrimPrefix(m.Channel, w.engine.prefix)
 	message, ok := parseHint(m.Message)
 	if !ok {
-		return // of somebody else
+		return // of another prefix
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -365,7 +364,7 @@ func (w *watcher) hear(m rueidis.PubSubMessage) {
 		return
 	}
 	if w.echo != nil && name == w.echo.subject {
-		w.echo.hear(message)
+		w.echo.receive(message)
 		return
 	}
 	if cost := len(message.Data) + overhead; w.size+cost > maxWaiting {
@@ -397,7 +396,7 @@ func parseHint(text string) (m scale.Message, ok bool) {
 		m.Data = []byte(rest)
 		return m, true
 	case 'k':
-		m.Key.Part, m.Key.Name, found = strings.Cut(rest, " ")
+		m.Key.Partition, m.Key.Name, found = strings.Cut(rest, " ")
 		return m, found
 	}
 	return m, false

@@ -34,8 +34,8 @@ var boxChecks = []check{
 	{"PostFrom", checkPostFrom},
 }
 
-// checkMessages checks that messages come out as they went in, in their order,
-// for whoever reads.
+// checkMessages checks that messages come out as they went in, in their order, for any
+// reader.
 func checkMessages(k *kit) {
 	if ms, before := k.read(k.a, 0, "", 0); len(ms) != 0 || before != "" {
 		k.Errorf("a box that is not there has %v and the reader %q", ms, before)
@@ -43,13 +43,13 @@ func checkMessages(k *kit) {
 	var revs []scale.Rev
 	data := []string{"", "one", "\x00\r\n\xff", string(text(4000)), "last"}
 	for i, d := range data {
-		rev, reader := k.post([]scale.Store{k.a, k.b}[i%2], scale.Post{Data: []byte(d)})
+		rev, reader := k.post([]scale.Store{k.a, k.b}[i%2], scale.AppendOp{Data: []byte(d)})
 		if reader != "" {
 			k.Errorf("the reader of a box that nobody took is %q", reader)
 		}
 		revs = append(revs, rev)
 	}
-	k.post(k.a, scale.Post{Box: "other", Data: []byte("other")})
+	k.post(k.a, scale.AppendOp{Box: "other", Data: []byte("other")})
 	for _, s := range []scale.Store{k.a, k.b, k.a} {
 		ms, _ := k.read(s, 0, "", 0)
 		if len(ms) != len(data) {
@@ -71,7 +71,7 @@ func checkMessages(k *kit) {
 func checkAfter(k *kit) {
 	var revs []scale.Rev
 	for i := range 5 {
-		rev, _ := k.post(k.a, scale.Post{Data: []byte(strconv.Itoa(i))})
+		rev, _ := k.post(k.a, scale.AppendOp{Data: []byte(strconv.Itoa(i))})
 		revs = append(revs, rev)
 	}
 	for i, want := range []string{"[1 2 3 4]", "[2 3 4]", "[3 4]", "[4]", "[]"} {
@@ -89,14 +89,14 @@ func checkAfter(k *kit) {
 
 // checkTake checks that one reader has a box, and who that is.
 func checkTake(k *kit) {
-	first, _ := k.post(k.a, scale.Post{Data: []byte("1")})
+	first, _ := k.post(k.a, scale.AppendOp{Data: []byte("1")})
 	if ms, before := k.read(k.a, 0, "c.1", long); texts(ms) != "[1]" || before != "" {
 		k.Errorf("the first reader got %s and %q", texts(ms), before)
 	}
-	if _, reader := k.post(k.b, scale.Post{Data: []byte("2")}); reader != "c.1" {
+	if _, reader := k.post(k.b, scale.AppendOp{Data: []byte("2")}); reader != "c.1" {
 		k.Errorf("the reader is %q, want c.1", reader)
 	}
-	if _, reader, err := k.b.Append(k.Context(), scale.Post{Box: "box", Data: []byte("told")}); reader != "c.1" || err != nil {
+	if _, reader, err := k.b.Append(k.Context(), scale.AppendOp{Box: "box", Data: []byte("told")}); reader != "c.1" || err != nil {
 		k.Errorf("the reader is %q, %v, want c.1", reader, err)
 	}
 	if ms, before := k.read(k.b, first, "d.1", long); texts(ms) != "[2]" || before != "c.1" {
@@ -104,7 +104,7 @@ func checkTake(k *kit) {
 	}
 	for _, reader := range []string{"c.1", "d.10"} {
 		ms, before, err := k.a.Read(k.Context(), "box", 0, reader)
-		if !errors.Is(err, scale.ErrTaken) || len(ms) != 0 || before != "d.1" {
+		if !errors.Is(err, scale.ErrNotReader) || len(ms) != 0 || before != "d.1" {
 			k.Errorf("reader %q got %s, %q, %v, want ErrTaken", reader, texts(ms), before, err)
 		}
 	}
@@ -117,23 +117,23 @@ func checkTake(k *kit) {
 	if _, before := k.read(k.a, first, "d.1", long); before != "d.1" {
 		k.Errorf("taking again tells of %q", before)
 	}
-	if _, _, err := k.a.Read(k.Context(), "none", 0, "c.1"); !errors.Is(err, scale.ErrTaken) {
+	if _, _, err := k.a.Read(k.Context(), "none", 0, "c.1"); !errors.Is(err, scale.ErrNotReader) {
 		k.Errorf("reading what was never taken as somebody: %v, want ErrTaken", err)
 	}
 	if found := k.take(k.a, scale.Take{Box: "empty", Reader: "c.1", TTL: long}); found != (scale.Box{}) {
 		k.Errorf("taking what is not there returns %+v", found)
 	}
-	if _, reader := k.post(k.b, scale.Post{Box: "empty"}); reader != "c.1" {
+	if _, reader := k.post(k.b, scale.AppendOp{Box: "empty"}); reader != "c.1" {
 		k.Errorf("the reader of the empty box is %q", reader)
 	}
 }
 
-// checkTakeAtOnce checks that of many who take a box each hears of another as
-// the one before, so that all but the last know that they have lost it.
+// checkTakeAtOnce checks that of many which take a box at once each gets another as the
+// reader before, so that all except the last detect their loss.
 func checkTakeAtOnce(k *kit) {
 	const readers = 20
 	var mu sync.Mutex
-	succeeded := map[string]string{} // who came after whom
+	succeeded := map[string]string{} // the reader before each
 	k.each(readers, func(i int, s scale.Store) error {
 		name := fmt.Sprint("r.", i)
 		found, err := s.Take(k.Context(), scale.Take{Box: "box", Reader: name, TTL: long})
@@ -150,7 +150,7 @@ func checkTakeAtOnce(k *kit) {
 	for ; succeeded[last] != ""; n++ {
 		last = succeeded[last]
 	}
-	if _, reader := k.post(k.a, scale.Post{}); reader != last || n != readers {
+	if _, reader := k.post(k.a, scale.AppendOp{}); reader != last || n != readers {
 		k.Errorf("the reader is %q, want %q, the last of %d", reader, last, n)
 	}
 }
@@ -161,7 +161,7 @@ func checkDropOldest(k *kit) {
 	const room = 10 * (100 + 64)
 	var revs []scale.Rev
 	for i := range 25 {
-		rev, _ := k.post(k.a, scale.Post{Keep: room, Data: fmt.Appendf(nil, "%100d", i)})
+		rev, _ := k.post(k.a, scale.AppendOp{Keep: room, Data: fmt.Appendf(nil, "%100d", i)})
 		revs = append(revs, rev)
 	}
 	ms, _ := k.read(k.b, 0, "", 0)
@@ -171,12 +171,12 @@ func checkDropOldest(k *kit) {
 	if ms, _ := k.read(k.b, revs[10], "", 0); len(ms) != 10 || ms[0].Prev <= revs[10] {
 		k.Errorf("what is missing does not show: %d messages", len(ms))
 	}
-	k.post(k.b, scale.Post{Keep: room, Data: text(room - 64 - 1)})
+	k.post(k.b, scale.AppendOp{Keep: room, Data: text(room - 64 - 1)})
 	if ms, _ := k.read(k.a, 0, "", 0); len(ms) != 1 || ms[0].Prev != revs[24] {
 		k.Errorf("a long message leaves %d others", len(ms)-1)
 	}
 	for range 25 {
-		k.post(k.b, scale.Post{Keep: room})
+		k.post(k.b, scale.AppendOp{Keep: room})
 	}
 	if ms, _ := k.read(k.a, 0, "", 0); len(ms) != room/64 && len(ms) != 25 {
 		k.Errorf("%d empty messages are kept, want %d", len(ms), room/64)
@@ -186,8 +186,8 @@ func checkDropOldest(k *kit) {
 // checkRefuse checks that nothing is dropped that the reader does not have.
 func checkRefuse(k *kit) {
 	const room = 3 * (10 + 64)
-	full := func(data string) scale.Post {
-		return fill(scale.Post{Keep: room, Data: fmt.Appendf(nil, "%10s", data), Refuse: true})
+	full := func(data string) scale.AppendOp {
+		return fill(scale.AppendOp{Keep: room, Data: fmt.Appendf(nil, "%10s", data), Refuse: true})
 	}
 	var revs []scale.Rev
 	for i := range 3 {
@@ -258,7 +258,7 @@ func checkRefuseAtOnce(k *kit) {
 		defer done.Add(1)
 		stop := time.Now().Add(timeLimit)
 		for n := 0; n < each && time.Now().Before(stop); {
-			_, _, err := s.Append(k.Context(), fill(scale.Post{Keep: 800, Data: fmt.Append(nil, i, "/", n), Refuse: true}))
+			_, _, err := s.Append(k.Context(), fill(scale.AppendOp{Keep: 800, Data: fmt.Append(nil, i, "/", n), Refuse: true}))
 			if errors.Is(err, scale.ErrFull) {
 				time.Sleep(time.Millisecond)
 				continue
@@ -278,12 +278,12 @@ func checkRefuseAtOnce(k *kit) {
 // checkTooLong checks that what is longer than the box is refused and drops
 // nothing.
 func checkTooLong(k *kit) {
-	if _, _, err := k.a.Append(k.Context(), fill(scale.Post{Keep: 100, Data: text(37)})); !errors.Is(err, scale.ErrFull) {
+	if _, _, err := k.a.Append(k.Context(), fill(scale.AppendOp{Keep: 100, Data: text(37)})); !errors.Is(err, scale.ErrFull) {
 		k.Errorf("a message that is too long for a box that is not there: %v", err)
 	}
-	k.post(k.a, scale.Post{Keep: 100, Data: text(36)})
+	k.post(k.a, scale.AppendOp{Keep: 100, Data: text(36)})
 	for _, refuse := range []bool{false, true} {
-		if _, _, err := k.a.Append(k.Context(), fill(scale.Post{Keep: 100, Data: text(37), Refuse: refuse})); !errors.Is(err, scale.ErrFull) {
+		if _, _, err := k.a.Append(k.Context(), fill(scale.AppendOp{Keep: 100, Data: text(37), Refuse: refuse})); !errors.Is(err, scale.ErrFull) {
 			k.Errorf("a message that is too long, Refuse %v: %v", refuse, err)
 		}
 	}
@@ -292,15 +292,14 @@ func checkTooLong(k *kit) {
 	}
 }
 
-// checkBoxTTL checks that a box is kept as long as it is to be, and no longer,
-// whoever says so.
+// checkBoxTTL checks that a box is kept for the longest TTL of its calls, and no longer.
 func checkBoxTTL(k *kit) {
 	start := time.Now()
 	for _, box := range []string{"brief", "long", "first", "taken"} {
-		k.post(k.a, scale.Post{Box: box, TTL: brief})
+		k.post(k.a, scale.AppendOp{Box: box, TTL: brief})
 	}
-	k.post(k.b, scale.Post{Box: "long", TTL: long})
-	k.post(k.b, scale.Post{Box: "long", TTL: brief})
+	k.post(k.b, scale.AppendOp{Box: "long", TTL: long})
+	k.post(k.b, scale.AppendOp{Box: "long", TTL: brief})
 	read := func(box, reader string, take time.Duration) (n int, before string) {
 		if take > 0 {
 			k.take(k.a, scale.Take{Box: box, Reader: reader, TTL: take})
@@ -325,7 +324,7 @@ func checkBoxTTL(k *kit) {
 			k.Errorf("the box %s has %d messages, want %d", box, n, want)
 		}
 	}
-	if _, reader := k.post(k.a, scale.Post{Box: "first"}); reader != "" {
+	if _, reader := k.post(k.a, scale.AppendOp{Box: "first"}); reader != "" {
 		k.Errorf("a box that is gone has the reader %q", reader)
 	}
 	if n, _ := read("first", "", 0); n != 1 {
@@ -338,7 +337,7 @@ func checkBoxTTL(k *kit) {
 func checkReadBytes(k *kit) {
 	sizes := []int{scale.MaxValue, 600 << 10, 500 << 10, 400 << 10, 10}
 	for _, n := range sizes {
-		k.post(k.a, scale.Post{Keep: 8 * scale.MaxValue, Data: text(n)})
+		k.post(k.a, scale.AppendOp{Keep: 8 * scale.MaxValue, Data: text(n)})
 	}
 	var after scale.Rev
 	found, calls := 0, 0

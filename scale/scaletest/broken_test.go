@@ -20,10 +20,10 @@ import (
 // broken is a Store whose methods can be exchanged.
 type broken struct {
 	scale.Store
-	get    func(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error)
+	get    func(ctx context.Context, looks ...scale.GetOp) ([]scale.Entry, error)
 	put    func(ctx context.Context, writes ...scale.Write) ([]scale.Entry, error)
 	due    func(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error)
-	append func(ctx context.Context, p scale.Post) (scale.Rev, string, error)
+	append func(ctx context.Context, p scale.AppendOp) (scale.Rev, string, error)
 	read   func(ctx context.Context, box string, after scale.Rev, reader string) ([]scale.Message, string, error)
 	take   func(ctx context.Context, t scale.Take) (scale.Box, error)
 	watch  func(fn func(string, scale.Message), gap func()) scale.Watcher
@@ -31,7 +31,7 @@ type broken struct {
 
 func (b *broken) Take(ctx context.Context, t scale.Take) (scale.Box, error) { return b.take(ctx, t) }
 
-func (b *broken) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+func (b *broken) Get(ctx context.Context, looks ...scale.GetOp) ([]scale.Entry, error) {
 	return b.get(ctx, looks...)
 }
 
@@ -39,11 +39,11 @@ func (b *broken) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry,
 	return b.put(ctx, writes...)
 }
 
-func (b *broken) Due(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error) {
+func (b *broken) ClaimDue(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error) {
 	return b.due(ctx, part, index, owner, max, lease)
 }
 
-func (b *broken) Append(ctx context.Context, p scale.Post) (scale.Rev, string, error) {
+func (b *broken) Append(ctx context.Context, p scale.AppendOp) (scale.Rev, string, error) {
 	return b.append(ctx, p)
 }
 
@@ -116,17 +116,17 @@ func written(change func(es []scale.Entry)) func(b *broken) {
 func found(change func(es []scale.Entry, err error) ([]scale.Entry, error)) func(b *broken) {
 	return func(b *broken) {
 		get := b.get
-		b.get = func(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+		b.get = func(ctx context.Context, looks ...scale.GetOp) ([]scale.Entry, error) {
 			return change(get(ctx, looks...))
 		}
 	}
 }
 
 // looks is a Get that changes the looks first.
-func looks(change func(look *scale.Look)) func(b *broken) {
+func looks(change func(look *scale.GetOp)) func(b *broken) {
 	return func(b *broken) {
 		get := b.get
-		b.get = func(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+		b.get = func(ctx context.Context, looks ...scale.GetOp) ([]scale.Entry, error) {
 			looks = slices.Clone(looks)
 			for i := range looks {
 				change(&looks[i])
@@ -150,10 +150,10 @@ func takes(change func(t *scale.Take, found *scale.Box)) func(b *broken) {
 }
 
 // posts is an Append that changes the message first.
-func posts(change func(p *scale.Post)) func(b *broken) {
+func posts(change func(p *scale.AppendOp)) func(b *broken) {
 	return func(b *broken) {
 		do := b.append
-		b.append = func(ctx context.Context, p scale.Post) (scale.Rev, string, error) {
+		b.append = func(ctx context.Context, p scale.AppendOp) (scale.Rev, string, error) {
 			change(&p)
 			return do(ctx, p)
 		}
@@ -200,7 +200,7 @@ var breakages = map[string]func(b *broken){
 		b.put = func(ctx context.Context, writes ...scale.Write) ([]scale.Entry, error) {
 			if len(writes) == 1 && writes[0].Prev > 0 && writes[0].Value != nil {
 				w := writes[0]
-				es, err := b.Store.Get(ctx, scale.Look{Key: w.Key})
+				es, err := b.Store.Get(ctx, scale.GetOp{Key: w.Key})
 				if err != nil || es[0].Rev != w.Prev {
 					es[0].Err = scale.ErrChanged
 					return es, err
@@ -261,7 +261,7 @@ var breakages = map[string]func(b *broken){
 	}),
 	"an empty value is none": func(b *broken) {
 		get := b.get
-		b.get = func(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+		b.get = func(ctx context.Context, looks ...scale.GetOp) ([]scale.Entry, error) {
 			es, err := get(ctx, looks...)
 			for i := range es {
 				if len(es[i].Value) == 0 {
@@ -273,7 +273,7 @@ var breakages = map[string]func(b *broken){
 	},
 	"what is not there is an error": func(b *broken) {
 		get := b.get
-		b.get = func(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+		b.get = func(ctx context.Context, looks ...scale.GetOp) ([]scale.Entry, error) {
 			es, err := get(ctx, looks...)
 			for _, e := range es {
 				if e.Rev == 0 && err == nil {
@@ -283,12 +283,12 @@ var breakages = map[string]func(b *broken){
 			return es, err
 		}
 	},
-	"what is known is told": looks(func(look *scale.Look) { look.Known = 0 }),
+	"what is known is told": looks(func(look *scale.GetOp) { look.Known = 0 }),
 	"reads lag behind": func(b *broken) {
 		get := b.get
 		var mu sync.Mutex
 		old := map[scale.Key]scale.Entry{}
-		b.get = func(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+		b.get = func(ctx context.Context, looks ...scale.GetOp) ([]scale.Entry, error) {
 			es, err := get(ctx, looks...)
 			mu.Lock()
 			defer mu.Unlock()
@@ -314,12 +314,12 @@ var breakages = map[string]func(b *broken){
 			w.TTL = long
 		}
 	}),
-	"looks do not prolong":    looks(func(look *scale.Look) { look.TTL = 0 }),
-	"looks do not put off":    looks(func(look *scale.Look) { look.In = 0 }),
-	"looks put off, with TTL": looks(func(look *scale.Look) { look.In = max(look.In, look.TTL) }),
+	"looks do not prolong":    looks(func(look *scale.GetOp) { look.TTL = 0 }),
+	"looks do not put off":    looks(func(look *scale.GetOp) { look.In = 0 }),
+	"looks put off, with TTL": looks(func(look *scale.GetOp) { look.In = max(look.In, look.TTL) }),
 	"looks do not say when": func(b *broken) {
 		get := b.get
-		b.get = func(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+		b.get = func(ctx context.Context, looks ...scale.GetOp) ([]scale.Entry, error) {
 			es, err := get(ctx, looks...)
 			for i := range es {
 				es[i].Due = 0
@@ -332,28 +332,28 @@ var breakages = map[string]func(b *broken){
 			es[i].Due = 0
 		}
 	}),
-	"what was put off comes sooner": looks(func(look *scale.Look) { look.In = min(look.In, brief) }),
+	"what was put off comes sooner": looks(func(look *scale.GetOp) { look.In = min(look.In, brief) }),
 	"who knows nothing prolongs": func(b *broken) {
 		get := b.get
-		b.get = func(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+		b.get = func(ctx context.Context, looks ...scale.GetOp) ([]scale.Entry, error) {
 			es, err := get(ctx, looks...)
 			for i, look := range looks {
 				if err == nil && look.TTL > 0 {
-					_, err = get(ctx, scale.Look{Key: look.Key, Known: es[i].Rev, TTL: look.TTL, In: look.In})
+					_, err = get(ctx, scale.GetOp{Key: look.Key, Known: es[i].Rev, TTL: look.TTL, In: look.In})
 				}
 			}
 			return es, err
 		}
 	},
 	"a write without In takes out": writes(func(w *scale.Write) {
-		if w.In == 0 && w.Prev > 0 && w.Value != nil {
-			w.In = -1
+		if w.DueIn == 0 && w.Prev > 0 && w.Value != nil {
+			w.DueIn = -1
 		}
 	}),
-	"a write does not take out": writes(func(w *scale.Write) { w.In = max(w.In, 0) }),
+	"a write does not take out": writes(func(w *scale.Write) { w.DueIn = max(w.DueIn, 0) }),
 	"a write does not move": writes(func(w *scale.Write) {
 		if w.Prev > 0 {
-			w.In = min(w.In, 0)
+			w.DueIn = min(w.DueIn, 0)
 		}
 	}),
 	"there is one index": writes(func(w *scale.Write) {
@@ -363,17 +363,17 @@ var breakages = map[string]func(b *broken){
 	}),
 	"there is one part": func(b *broken) {
 		get, put := b.get, b.put
-		b.get = func(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+		b.get = func(ctx context.Context, looks ...scale.GetOp) ([]scale.Entry, error) {
 			looks = slices.Clone(looks)
 			for i := range looks {
-				looks[i].Key.Part = "part"
+				looks[i].Key.Partition = "part"
 			}
 			return get(ctx, looks...)
 		}
 		b.put = func(ctx context.Context, writes ...scale.Write) ([]scale.Entry, error) {
 			writes = slices.Clone(writes)
 			for i := range writes {
-				writes[i].Key.Part = "part"
+				writes[i].Key.Partition = "part"
 			}
 			return put(ctx, writes...)
 		}
@@ -434,13 +434,13 @@ var breakages = map[string]func(b *broken){
 			return all, nil
 		}
 	},
-	"writes are not told": writes(func(w *scale.Write) { w.Tell = "" }),
-	"all writes are told": writes(func(w *scale.Write) { w.Tell = "subject" }),
+	"writes are not told": writes(func(w *scale.Write) { w.Notify = "" }),
+	"all writes are told": writes(func(w *scale.Write) { w.Notify = "subject" }),
 	"writes are told before they are made": func(b *broken) {
 		put, tell := b.put, []func(string, scale.Message){}
 		b.put = func(ctx context.Context, writes ...scale.Write) ([]scale.Entry, error) {
 			for _, w := range writes {
-				if w.Tell == "subject" && w.Prev == 0 && strings.Trim(w.Key.Name, "0123456789") == "" {
+				if w.Notify == "subject" && w.Prev == 0 && strings.Trim(w.Key.Name, "0123456789") == "" {
 					for _, fn := range tell {
 						fn("subject", scale.Message{Key: w.Key, Rev: scale.Rev(time.Now().UnixMicro())})
 					}
@@ -454,16 +454,16 @@ var breakages = map[string]func(b *broken){
 			return watch(fn, gap)
 		}
 	},
-	"boxes keep everything":     posts(func(p *scale.Post) { p.Keep *= 100 }),
-	"boxes keep little":         posts(func(p *scale.Post) { p.Keep = min(p.Keep, 700) }),
-	"boxes keep what is told":   posts(func(p *scale.Post) { p.Keep, p.TTL = max(p.Keep, 1000), max(p.TTL, long) }),
-	"boxes drop what is unread": posts(func(p *scale.Post) { p.Refuse = false }),
-	"boxes refuse":              posts(func(p *scale.Post) { p.Refuse = true }),
-	"boxes live too long":       posts(func(p *scale.Post) { p.TTL *= 10 }),
-	"boxes end early":           posts(func(p *scale.Post) { p.TTL = min(p.TTL, brief/2) }),
+	"boxes keep everything":     posts(func(p *scale.AppendOp) { p.Keep *= 100 }),
+	"boxes keep little":         posts(func(p *scale.AppendOp) { p.Keep = min(p.Keep, 700) }),
+	"boxes keep what is told":   posts(func(p *scale.AppendOp) { p.Keep, p.TTL = max(p.Keep, 1000), max(p.TTL, long) }),
+	"boxes drop what is unread": posts(func(p *scale.AppendOp) { p.Refuse = false }),
+	"boxes refuse":              posts(func(p *scale.AppendOp) { p.Refuse = true }),
+	"boxes live too long":       posts(func(p *scale.AppendOp) { p.TTL *= 10 }),
+	"boxes end early":           posts(func(p *scale.AppendOp) { p.TTL = min(p.TTL, brief/2) }),
 	"the reader is not told": func(b *broken) {
 		do := b.append
-		b.append = func(ctx context.Context, p scale.Post) (scale.Rev, string, error) {
+		b.append = func(ctx context.Context, p scale.AppendOp) (scale.Rev, string, error) {
 			rev, _, err := do(ctx, p)
 			return rev, "", err
 		}
@@ -472,7 +472,7 @@ var breakages = map[string]func(b *broken){
 		read := b.read
 		b.read = func(ctx context.Context, box string, after scale.Rev, reader string) ([]scale.Message, string, error) {
 			ms, before, err := read(ctx, box, after, reader)
-			if errors.Is(err, scale.ErrTaken) {
+			if errors.Is(err, scale.ErrNotReader) {
 				return read(ctx, box, after, "")
 			}
 			return ms, before, err
@@ -492,7 +492,7 @@ var breakages = map[string]func(b *broken){
 		read := b.read
 		b.read = func(ctx context.Context, box string, after scale.Rev, reader string) ([]scale.Message, string, error) {
 			if _, now, err := read(ctx, box, after, ""); reader != "" && now != reader {
-				return nil, now, cmp.Or(err, scale.ErrTaken)
+				return nil, now, cmp.Or(err, scale.ErrNotReader)
 			}
 			return read(ctx, box, after, "")
 		}
@@ -512,16 +512,16 @@ var breakages = map[string]func(b *broken){
 	"who resumed is not told":         takes(func(_ *scale.Take, found *scale.Box) { found.Resumed = "" }),
 	"nobody resumes":                  takes(func(t *scale.Take, _ *scale.Box) { t.Resume = "" }),
 	"everybody resumes":               takes(func(t *scale.Take, _ *scale.Box) { t.Reader = cmp.Or(t.Resume, t.Reader) }),
-	"a message is given to nobody":    posts(func(p *scale.Post) { p.From = "" }),
+	"a message is given to nobody":    posts(func(p *scale.AppendOp) { p.From = "" }),
 	"a take ends early":               takes(func(t *scale.Take, _ *scale.Box) { t.TTL = min(t.TTL, brief/2) }),
 	"a box cannot be deleted":         takes(func(t *scale.Take, _ *scale.Box) { t.TTL = max(t.TTL, brief); t.Reader = cmp.Or(t.Reader, "x") }),
 	"From does not matter":            takes(func(t *scale.Take, _ *scale.Box) { t.From = "" }),
 	"who takes begins at the end":     takes(func(t *scale.Take, _ *scale.Box) { t.After = 1 << 60 }),
 	"who leaves returns nothing":      takes(func(t *scale.Take, _ *scale.Box) { t.After = scale.Unread }),
 	"readers have no subject":         takes(func(t *scale.Take, _ *scale.Box) { t.Reader = strings.ReplaceAll(t.Reader, "/", ".") }),
-	"all is kept of what was read":    posts(func(p *scale.Post) { p.Recent = 0 }),
-	"nothing is kept of what is read": posts(func(p *scale.Post) { p.Recent = min(p.Recent, 1) }),
-	"what was not read is dropped": posts(func(p *scale.Post) {
+	"all is kept of what was read":    posts(func(p *scale.AppendOp) { p.Recent = 0 }),
+	"nothing is kept of what is read": posts(func(p *scale.AppendOp) { p.Recent = min(p.Recent, 1) }),
+	"what was not read is dropped": posts(func(p *scale.AppendOp) {
 		if p.Recent > 0 {
 			p.Keep, p.Refuse = p.Recent+64, false
 		}
@@ -530,7 +530,7 @@ var breakages = map[string]func(b *broken){
 		take := b.take
 		b.take = func(ctx context.Context, t scale.Take) (scale.Box, error) {
 			found, err := take(ctx, t)
-			if errors.Is(err, scale.ErrTaken) {
+			if errors.Is(err, scale.ErrNotReader) {
 				return found, nil
 			}
 			return found, err
@@ -626,17 +626,17 @@ var breakages = map[string]func(b *broken){
 	"Close does not wait": watches(func(w *watcher) { w.close = func() { go w.Watcher.Close() } }),
 	"contexts are not looked at": func(b *broken) {
 		get := b.get
-		b.get = func(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+		b.get = func(ctx context.Context, looks ...scale.GetOp) ([]scale.Entry, error) {
 			return get(context.WithoutCancel(ctx), looks...)
 		}
 	},
 	"bad subjects are taken": writes(func(w *scale.Write) {
-		if w.Tell != "" {
-			w.Tell = clean(w.Tell)
+		if w.Notify != "" {
+			w.Notify = clean(w.Notify)
 		}
 	}),
-	"bad boxes are taken": posts(func(p *scale.Post) { p.Box = clean(p.Box) }),
-	"bad names are taken": looks(func(look *scale.Look) { look.Key.Name = clean(look.Key.Name) }),
+	"bad boxes are taken": posts(func(p *scale.AppendOp) { p.Box = clean(p.Box) }),
+	"bad names are taken": looks(func(look *scale.GetOp) { look.Key.Name = clean(look.Key.Name) }),
 	"no TTL is long enough": writes(func(w *scale.Write) {
 		if w.TTL == 0 && w.Prev <= 0 && w.Value != nil {
 			w.TTL = long
@@ -672,7 +672,7 @@ func failures(t *testing.T, c check, breakage func(b *broken)) []string {
 	o := &outcome{}
 	synctest.Test(t, func(t *testing.T) {
 		b := &broken{Store: scale.NewLocal()}
-		b.get, b.put, b.due, b.append, b.read, b.take, b.watch = b.Store.Get, b.Store.Put, b.Store.Due, b.Store.Append, b.Store.Read, b.Store.Take, b.Store.Watch
+		b.get, b.put, b.due, b.append, b.read, b.take, b.watch = b.Store.Get, b.Store.Put, b.Store.ClaimDue, b.Store.Append, b.Store.Read, b.Store.Take, b.Store.Watch
 		if breakage != nil {
 			breakage(b)
 		}

@@ -35,7 +35,7 @@ var entryChecks = []check{
 // checkMissing checks what is said of what is not there.
 func checkMissing(k *kit) {
 	for _, known := range []scale.Rev{0, 7} {
-		if e := k.get(k.a, scale.Look{Key: key("none"), Known: known, TTL: long, In: long}); e.Rev != 0 || e.Value != nil || e.Owner != "" {
+		if e := k.get(k.a, scale.GetOp{Key: key("none"), Known: known, TTL: long, In: long}); e.Rev != 0 || e.Value != nil || e.Owner != "" {
 			k.Errorf("an entry that is not there is %+v", e)
 		}
 	}
@@ -56,7 +56,7 @@ func checkValues(k *kit) {
 	for i, value := range [][]byte{{}, []byte("a"), all, []byte("äöü 😀\r\n\x00"), text(5000), text(scale.MaxValue)} {
 		name := strconv.Itoa(i)
 		made := k.make(k.a, scale.Write{Key: key(name), Value: value})
-		e := k.get(k.b, scale.Look{Key: key(name)})
+		e := k.get(k.b, scale.GetOp{Key: key(name)})
 		if e.Rev != made.Rev || e.Value == nil || !bytes.Equal(e.Value, value) {
 			k.Errorf("%d bytes came back as %d, Rev %d as %d, nil: %v", len(value), len(e.Value), made.Rev, e.Rev, e.Value == nil)
 		}
@@ -70,12 +70,12 @@ func checkValues(k *kit) {
 // checkKnown checks that a value is left out if it is known, and only then.
 func checkKnown(k *kit) {
 	first := k.make(k.a, scale.Write{Key: key("e"), Owner: "me"})
-	if e := k.get(k.b, scale.Look{Key: key("e"), Known: first.Rev}); e.Rev != first.Rev || e.Value != nil || e.Owner != "me" {
+	if e := k.get(k.b, scale.GetOp{Key: key("e"), Known: first.Rev}); e.Rev != first.Rev || e.Value != nil || e.Owner != "me" {
 		k.Errorf("the known entry is %+v", e)
 	}
 	second := k.put(k.a, scale.Write{Key: key("e"), Prev: first.Rev, Value: []byte("new")})
 	for _, known := range []scale.Rev{0, first.Rev, first.Rev - 1, second.Rev + 1} {
-		if e := k.get(k.b, scale.Look{Key: key("e"), Known: known}); e.Rev != second.Rev || string(e.Value) != "new" {
+		if e := k.get(k.b, scale.GetOp{Key: key("e"), Known: known}); e.Rev != second.Rev || string(e.Value) != "new" {
 			k.Errorf("with Rev %d known, the entry is %+v", known, e)
 		}
 	}
@@ -146,12 +146,12 @@ func checkRevs(k *kit) {
 	}
 	for i := range 20 {
 		s := []scale.Store{k.a, k.b}[i%2]
-		grow(k.make(s, scale.Write{Key: key(strconv.Itoa(i)), In: 1, Index: "due"}).Rev, "a new entry")
+		grow(k.make(s, scale.Write{Key: key(strconv.Itoa(i)), DueIn: 1, Index: "due"}).Rev, "a new entry")
 		grow(k.put(s, scale.Write{Key: key("again"), Prev: scale.Any, Value: []byte("x"), TTL: long}).Rev, "a write")
 		if i%3 == 0 {
 			k.put(s, scale.Write{Key: key("again"), Prev: scale.Any})
 		}
-		rev, _ := k.post(s, scale.Post{Data: []byte("x")})
+		rev, _ := k.post(s, scale.AppendOp{Data: []byte("x")})
 		grow(rev, "a message")
 	}
 	k.sleep(slack)
@@ -170,7 +170,7 @@ func checkOwner(k *kit) {
 	e := k.make(k.a, scale.Write{Key: key("e"), Owner: "me"})
 	for _, owner := range []string{"me", "you", ""} {
 		e = k.put(k.a, scale.Write{Key: key("e"), Prev: e.Rev, Value: []byte("x"), Owner: owner})
-		if got := k.get(k.b, scale.Look{Key: key("e")}).Owner; got != owner || e.Owner != owner {
+		if got := k.get(k.b, scale.GetOp{Key: key("e")}).Owner; got != owner || e.Owner != owner {
 			k.Errorf("the owner is %q, and %q by Put, want %q", got, e.Owner, owner)
 		}
 	}
@@ -183,7 +183,7 @@ func checkSeveral(k *kit) {
 	full := k.make(k.a, scale.Write{Key: key("full"), Limit: "l", Max: 1})
 	var writes []scale.Write
 	for i := range 30 {
-		writes = append(writes, scale.Write{Key: scale.Key{Part: fmt.Sprint("p", i%7), Name: fmt.Sprint(i)}, Value: []byte(fmt.Sprint(i)), TTL: long})
+		writes = append(writes, scale.Write{Key: scale.Key{Partition: fmt.Sprint("p", i%7), Name: fmt.Sprint(i)}, Value: []byte(fmt.Sprint(i)), TTL: long})
 	}
 	writes[3] = scale.Write{Key: key("old"), Value: []byte("x"), TTL: long}
 	writes[5] = scale.Write{Key: key("old"), Prev: old.Rev, Value: []byte("y")}
@@ -193,7 +193,7 @@ func checkSeveral(k *kit) {
 	if err != nil || len(es) != len(writes) {
 		k.Fatalf("Put of several returned %d, %v", len(es), err)
 	}
-	var looks []scale.Look
+	var looks []scale.GetOp
 	for i, e := range es {
 		want := error(nil)
 		switch {
@@ -205,7 +205,7 @@ func checkSeveral(k *kit) {
 		if e.Key != writes[i].Key || e.Err != want || (e.Rev == 0) != (i == 9 || e.Err == scale.ErrFull) {
 			k.Errorf("write %d of several returned %+v", i, e)
 		}
-		looks = append(looks, scale.Look{Key: e.Key})
+		looks = append(looks, scale.GetOp{Key: e.Key})
 	}
 	looks[4].Known = es[4].Rev
 	found, err := k.b.Get(k.Context(), looks...)
@@ -228,13 +228,13 @@ func checkSeveral(k *kit) {
 
 // checkParts checks that a name in one part is not that in another.
 func checkParts(k *kit) {
-	keys := []scale.Key{{Part: "a", Name: "b"}, {Part: "a:b", Name: "c"}, {Part: "a", Name: "b:c"}, {Part: "b", Name: "a"}, {Part: "A", Name: "b"},
-		{Part: strings.Repeat("p", 128), Name: strings.Repeat("n", 128)}, {Part: `"!#$%&'()*+,-./`, Name: `0:;<=>?@AZ[\]^_az|~`}}
+	keys := []scale.Key{{Partition: "a", Name: "b"}, {Partition: "a:b", Name: "c"}, {Partition: "a", Name: "b:c"}, {Partition: "b", Name: "a"}, {Partition: "A", Name: "b"},
+		{Partition: strings.Repeat("p", 128), Name: strings.Repeat("n", 128)}, {Partition: `"!#$%&'()*+,-./`, Name: `0:;<=>?@AZ[\]^_az|~`}}
 	for i, key := range keys {
 		k.make(k.a, scale.Write{Key: key, Value: []byte(strconv.Itoa(i))})
 	}
 	for i, key := range keys {
-		if e := k.get(k.b, scale.Look{Key: key}); string(e.Value) != strconv.Itoa(i) {
+		if e := k.get(k.b, scale.GetOp{Key: key}); string(e.Value) != strconv.Itoa(i) {
 			k.Errorf("%v has %q, want %d", key, e.Value, i)
 		}
 	}
@@ -253,14 +253,14 @@ func checkWriters(k *kit) {
 		}
 		return nil
 	})
-	if e := k.get(k.a, scale.Look{Key: key("n")}); string(e.Value) != strconv.Itoa(writers*times) {
+	if e := k.get(k.a, scale.GetOp{Key: key("n")}); string(e.Value) != strconv.Itoa(writers*times) {
 		k.Errorf("%d writers that add %d have made %s", writers, times, e.Value)
 	}
 }
 
 // increment adds one to the number in an entry.
 func increment(k *kit, s scale.Store, key scale.Key) error {
-	e, err := one(s.Get(k.Context(), scale.Look{Key: key}))
+	e, err := one(s.Get(k.Context(), scale.GetOp{Key: key}))
 	for {
 		if err != nil {
 			return err
@@ -289,7 +289,7 @@ func checkLimit(k *kit) {
 	k.is(key("c"), 0, "")
 	k.make(k.a, scale.Write{Key: key("d")})
 	k.make(k.a, scale.Write{Key: key("e"), Limit: "other", Max: 1})
-	k.make(k.a, scale.Write{Key: scale.Key{Part: "part2", Name: "a"}, Limit: "l", Max: 1})
+	k.make(k.a, scale.Write{Key: scale.Key{Partition: "part2", Name: "a"}, Limit: "l", Max: 1})
 	w := limited("a")
 	w.Prev = a.Rev
 	if a = k.put(k.a, w); a.Err != nil {
@@ -324,20 +324,20 @@ func checkLimitAtOnce(k *kit) {
 	}
 }
 
-// checkContext checks that nothing is done for who is gone.
+// checkContext checks that a call with an ended context does nothing.
 func checkContext(k *kit) {
 	ctx, cancel := context.WithCancel(k.Context())
 	cancel()
 	w := k.b.Watch(func(string, scale.Message) {}, func() {})
 	defer w.Close()
 	for what, do := range map[string]func() error{
-		"Get": func() error { _, err := k.a.Get(ctx, scale.Look{Key: key("e")}); return err },
+		"Get": func() error { _, err := k.a.Get(ctx, scale.GetOp{Key: key("e")}); return err },
 		"Put": func() error {
 			_, err := k.a.Put(ctx, scale.Write{Key: key("e"), Value: []byte("x"), TTL: long})
 			return err
 		},
-		"Due":    func() error { _, err := k.a.Due(ctx, "part", "due", "me", 1, long); return err },
-		"Append": func() error { _, _, err := k.a.Append(ctx, fill(scale.Post{})); return err },
+		"Due":    func() error { _, err := k.a.ClaimDue(ctx, "part", "due", "me", 1, long); return err },
+		"Append": func() error { _, _, err := k.a.Append(ctx, fill(scale.AppendOp{})); return err },
 		"Read":   func() error { _, _, err := k.a.Read(ctx, "box", 0, ""); return err },
 		"Take":   func() error { _, err := k.a.Take(ctx, scale.Take{Box: "box", Reader: "me", TTL: long}); return err },
 		"Add":    func() error { return w.Add(ctx, "box") },
@@ -348,7 +348,7 @@ func checkContext(k *kit) {
 	}
 	for what, do := range map[string]func() ([]scale.Entry, error){
 		"Get": func() ([]scale.Entry, error) {
-			return k.a.Get(ctx, scale.Look{Key: key("e")}, scale.Look{Key: key("f")})
+			return k.a.Get(ctx, scale.GetOp{Key: key("e")}, scale.GetOp{Key: key("f")})
 		},
 		"Put": func() ([]scale.Entry, error) {
 			return k.a.Put(ctx, scale.Write{Key: key("e"), Value: []byte("x"), TTL: long}, scale.Write{Key: key("f"), Value: []byte("x"), TTL: long})
@@ -371,7 +371,7 @@ func checkMisuse(k *kit) {
 		"a negative TTL":      {Key: key("e"), Value: value, Prev: made.Rev, TTL: -1},
 		"nothing":             {Key: key("f"), TTL: long},
 		"another Prev":        {Key: key("e"), Value: value, Prev: -2, TTL: long},
-		"due in no Index":     {Key: key("e"), Value: value, Prev: made.Rev, In: 1},
+		"due in no Index":     {Key: key("e"), Value: value, Prev: made.Rev, DueIn: 1},
 		"a limit without Max": {Key: key("f"), Value: value, TTL: long, Limit: "l"},
 	} {
 		k.refused(what, func() error {
@@ -386,22 +386,22 @@ func checkMisuse(k *kit) {
 				return err
 			})
 			k.refused("a subject", func() error {
-				_, err := k.a.Put(k.Context(), scale.Write{Key: key("e"), Prev: made.Rev, Value: value, Tell: bad})
+				_, err := k.a.Put(k.Context(), scale.Write{Key: key("e"), Prev: made.Rev, Value: value, Notify: bad})
 				return err
 			})
 		}
 		k.refused("a part", func() error {
-			_, err := k.a.Get(k.Context(), scale.Look{Key: scale.Key{Part: bad, Name: "e"}})
+			_, err := k.a.Get(k.Context(), scale.GetOp{Key: scale.Key{Partition: bad, Name: "e"}})
 			return err
 		})
 		k.refused("a name", func() error {
-			_, err := k.a.Get(k.Context(), scale.Look{Key: scale.Key{Part: "p", Name: bad}})
+			_, err := k.a.Get(k.Context(), scale.GetOp{Key: scale.Key{Partition: "p", Name: bad}})
 			return err
 		})
-		k.refused("an index", func() error { _, err := k.a.Due(k.Context(), "part", bad, "me", 1, long); return err })
-		k.refused("an owner of what is due", func() error { _, err := k.a.Due(k.Context(), "part", "due", bad, 1, long); return err })
+		k.refused("an index", func() error { _, err := k.a.ClaimDue(k.Context(), "part", bad, "me", 1, long); return err })
+		k.refused("an owner of what is due", func() error { _, err := k.a.ClaimDue(k.Context(), "part", "due", bad, 1, long); return err })
 		k.refused("a box", func() error {
-			_, _, err := k.a.Append(k.Context(), scale.Post{Box: bad, Keep: 100, TTL: long})
+			_, _, err := k.a.Append(k.Context(), scale.AppendOp{Box: bad, Keep: 100, TTL: long})
 			return err
 		})
 		for what, t := range map[string]scale.Take{
@@ -426,14 +426,14 @@ func checkMisuse(k *kit) {
 	}
 	k.refused("a Read after nothing", func() error { _, _, err := k.a.Read(k.Context(), "box", scale.Unread-1, ""); return err })
 	k.refused("less than nothing of what was read", func() error {
-		_, _, err := k.a.Append(k.Context(), scale.Post{Box: "box", Keep: 100, Recent: -1, TTL: long})
+		_, _, err := k.a.Append(k.Context(), scale.AppendOp{Box: "box", Keep: 100, Recent: -1, TTL: long})
 		return err
 	})
-	k.refused("Due of none", func() error { _, err := k.a.Due(k.Context(), "part", "due", "me", 0, long); return err })
-	k.refused("Due for no time", func() error { _, err := k.a.Due(k.Context(), "part", "due", "me", 1, 0); return err })
-	k.refused("a message without TTL", func() error { _, _, err := k.a.Append(k.Context(), scale.Post{Box: "box", Keep: 100}); return err })
+	k.refused("Due of none", func() error { _, err := k.a.ClaimDue(k.Context(), "part", "due", "me", 0, long); return err })
+	k.refused("Due for no time", func() error { _, err := k.a.ClaimDue(k.Context(), "part", "due", "me", 1, 0); return err })
+	k.refused("a message without TTL", func() error { _, _, err := k.a.Append(k.Context(), scale.AppendOp{Box: "box", Keep: 100}); return err })
 	k.refused("a message that is too long", func() error {
-		_, _, err := k.a.Append(k.Context(), scale.Post{Box: "box", Keep: 2 * scale.MaxValue, TTL: long, Data: text(scale.MaxValue + 1)})
+		_, _, err := k.a.Append(k.Context(), scale.AppendOp{Box: "box", Keep: 2 * scale.MaxValue, TTL: long, Data: text(scale.MaxValue + 1)})
 		return err
 	})
 	k.is(key("e"), made.Rev, "1")

@@ -48,7 +48,7 @@ func checkHandover(k *kit) {
 	})
 	k.each(4, func(i int, s scale.Store) (err error) {
 		for n := i * messages / 4; n < (i+1)*messages/4 && err == nil; n++ {
-			_, told[n], err = s.Append(k.Context(), fill(scale.Post{Data: []byte(strconv.Itoa(n))}))
+			_, told[n], err = s.Append(k.Context(), fill(scale.AppendOp{Data: []byte(strconv.Itoa(n))}))
 			if n%5 == 0 {
 				time.Sleep(time.Millisecond)
 			}
@@ -68,12 +68,12 @@ func checkHandover(k *kit) {
 	}
 }
 
-// checkGiven checks that what the store returns to a reader counts as given, whoever
-// takes the box, and what others look at does not.
+// checkGiven checks that messages which the store returns to the reader count as given, and
+// those that it returns to others do not.
 func checkGiven(k *kit) {
 	var revs []scale.Rev
 	add := func(data string) {
-		rev, _ := k.post(k.a, scale.Post{Data: []byte(data)})
+		rev, _ := k.post(k.a, scale.AppendOp{Data: []byte(data)})
 		revs = append(revs, rev)
 	}
 	takes := func(reader string, want scale.Box) {
@@ -111,27 +111,27 @@ func checkGiven(k *kit) {
 // checkLeave checks that a Take from a reader counts only while that reads, and gives
 // back what the reader did not pass on.
 func checkLeave(k *kit) {
-	first, _ := k.post(k.a, scale.Post{Data: []byte("1")})
-	second, _ := k.post(k.a, scale.Post{Data: []byte("2")})
+	first, _ := k.post(k.a, scale.AppendOp{Data: []byte("1")})
+	second, _ := k.post(k.a, scale.AppendOp{Data: []byte("2")})
 	k.read(k.a, 0, "s/a", long)
 	leave := scale.Take{Box: "box", From: "s/a", Reader: "left", After: first, TTL: long}
 	for _, from := range []string{"s/", "s/b", "left"} {
 		other := leave
 		other.From = from
-		if found, err := k.b.Take(k.Context(), other); !errors.Is(err, scale.ErrTaken) || found.Reader != "s/a" {
+		if found, err := k.b.Take(k.Context(), other); !errors.Is(err, scale.ErrNotReader) || found.Reader != "s/a" {
 			k.Errorf("leaving for %q returns %+v, %v", from, found, err)
 		}
 	}
-	if _, err := k.b.Take(k.Context(), scale.Take{Box: "none", From: "s/a", Reader: "left", TTL: long}); !errors.Is(err, scale.ErrTaken) {
+	if _, err := k.b.Take(k.Context(), scale.Take{Box: "none", From: "s/a", Reader: "left", TTL: long}); !errors.Is(err, scale.ErrNotReader) {
 		k.Errorf("leaving a box that is not there returns %v", err)
 	}
 	if found := k.take(k.b, leave); found.Reader != "s/a" || found.Given != second {
 		k.Errorf("leaving returns %+v", found)
 	}
-	if _, _, err := k.a.Read(k.Context(), "box", 0, "s/a"); !errors.Is(err, scale.ErrTaken) {
+	if _, _, err := k.a.Read(k.Context(), "box", 0, "s/a"); !errors.Is(err, scale.ErrNotReader) {
 		k.Errorf("who has left reads: %v", err)
 	}
-	if found, err := k.b.Take(k.Context(), leave); !errors.Is(err, scale.ErrTaken) || found.Reader != "left" {
+	if found, err := k.b.Take(k.Context(), leave); !errors.Is(err, scale.ErrNotReader) || found.Reader != "left" {
 		k.Errorf("leaving twice returns %+v, %v", found, err)
 	}
 	if found := k.take(k.a, scale.Take{Reader: "next", After: scale.Unread, TTL: long}); found.Given != first || found.Last != second {
@@ -144,9 +144,9 @@ func checkLeave(k *kit) {
 
 // checkDeleteBox checks that a box can be deleted, with what is in it and its reader.
 func checkDeleteBox(k *kit) {
-	k.post(k.a, scale.Post{Data: []byte("1")})
+	k.post(k.a, scale.AppendOp{Data: []byte("1")})
 	k.read(k.b, 0, "me", long)
-	if _, err := k.b.Take(k.Context(), scale.Take{Box: "box", From: "other"}); !errors.Is(err, scale.ErrTaken) {
+	if _, err := k.b.Take(k.Context(), scale.Take{Box: "box", From: "other"}); !errors.Is(err, scale.ErrNotReader) {
 		k.Errorf("deleting for another reader returns %v", err)
 	}
 	if found := k.take(k.b, scale.Take{}); found.Reader != "me" || found.Given == 0 {
@@ -158,7 +158,7 @@ func checkDeleteBox(k *kit) {
 	if found := k.take(k.b, scale.Take{}); found != (scale.Box{}) {
 		k.Errorf("deleting again returns %+v", found)
 	}
-	if rev, reader := k.post(k.a, scale.Post{}); reader != "" || rev == 0 {
+	if rev, reader := k.post(k.a, scale.AppendOp{}); reader != "" || rev == 0 {
 		k.Errorf("a box that was made again has the reader %q", reader)
 	}
 }
@@ -169,7 +169,7 @@ func checkRecent(k *kit) {
 	const some = 3 * (10 + 64)
 	var revs []scale.Rev
 	add := func(recent int) {
-		rev, _ := k.post(k.a, scale.Post{Data: fmt.Appendf(nil, "%10d", len(revs)), Recent: recent, Refuse: true})
+		rev, _ := k.post(k.a, scale.AppendOp{Data: fmt.Appendf(nil, "%10d", len(revs)), Recent: recent, Refuse: true})
 		revs = append(revs, rev)
 	}
 	holds := func(when string, want int) {
@@ -222,21 +222,21 @@ func checkReaderLives(k *kit) {
 	}
 }
 
-// checkTellReader checks that the subject of a reader is notified of messages and of who
-// takes the box, and nobody else is.
+// checkTellReader checks that only the subject of a reader is notified of messages and of
+// the next reader.
 func checkTellReader(k *kit) {
 	h := k.watch(k.b, "readers", "box", "others")
 	k.take(k.a, scale.Take{Reader: "readers/1", TTL: long})
-	first, reader := k.post(k.a, scale.Post{Data: []byte("1")})
+	first, reader := k.post(k.a, scale.AppendOp{Data: []byte("1")})
 	if reader != "readers/1" {
 		k.Errorf("the reader is %q", reader)
 	}
-	second, _ := k.post(k.b, scale.Post{Data: []byte("2")})
+	second, _ := k.post(k.b, scale.AppendOp{Data: []byte("2")})
 	k.take(k.a, scale.Take{Reader: "readers/1", TTL: long}) // the same: nothing new for it
 	k.take(k.a, scale.Take{Reader: "others/1/a", TTL: long})
-	third, _ := k.post(k.b, scale.Post{Data: []byte("3")})
+	third, _ := k.post(k.b, scale.AppendOp{Data: []byte("3")})
 	k.take(k.a, scale.Take{From: "others/1/a", Reader: "left", After: scale.Unread, TTL: long})
-	fourth, _ := k.post(k.b, scale.Post{Data: []byte("4")})
+	fourth, _ := k.post(k.b, scale.AppendOp{Data: []byte("4")})
 	k.take(k.a, scale.Take{Reader: "readers/2", TTL: long})
 	k.take(k.a, scale.Take{}) // deletes it
 	for subject, want := range map[string][]scale.Rev{"readers": {first, second, 0, 0}, "others": {third, 0}, "box": {fourth}} {
@@ -256,11 +256,12 @@ func checkTellReader(k *kit) {
 	}
 }
 
-// checkResume checks who reads a box after a Take that may go on with a stream, and where.
+// checkResume checks which name reads a box after a Take that may resume a stream, and
+// where it begins.
 func checkResume(k *kit) {
 	var revs []scale.Rev
 	for n := range 3 {
-		rev, _ := k.post(k.a, scale.Post{Data: []byte(strconv.Itoa(n + 1))})
+		rev, _ := k.post(k.a, scale.AppendOp{Data: []byte(strconv.Itoa(n + 1))})
 		revs = append(revs, rev)
 	}
 	step := func(resume string, after scale.Rev, want scale.Box, reads, texted string) {
@@ -280,7 +281,7 @@ func checkResume(k *kit) {
 	step("b/2+x", revs[0], scale.Box{Reader: "a/1+x", Given: revs[2], Last: revs[2]}, "b/2+x", "[2 3]")
 	step("c/3+y", revs[0], scale.Box{Reader: "b/2+x", Given: revs[2], Last: revs[2], Resumed: "b/2+x"}, "fresh+new", "[]")
 	step("c/4+new", 1<<52, scale.Box{Reader: "fresh+new", Given: revs[2], Last: revs[2], Resumed: "b/2+x"}, "c/4+new", "[]")
-	rev, _ := k.post(k.a, scale.Post{Data: []byte("4")}) // 1<<52 stood for the newest until now
+	rev, _ := k.post(k.a, scale.AppendOp{Data: []byte("4")}) // 1<<52 stood for the newest until now
 	if ms, _, err := k.a.Read(k.Context(), "box", scale.Unread, "c/4+new"); err != nil || texts(ms) != "[4]" {
 		k.Errorf("after what is too far, the reader gets %s, %v", texts(ms), err)
 	}
@@ -306,17 +307,17 @@ func checkResume(k *kit) {
 func checkPostFrom(k *kit) {
 	h := k.watch(k.b, "readers", "box")
 	from := func(reader string, after scale.Rev, data string) (scale.Rev, error) {
-		rev, _, err := k.a.Append(k.Context(), fill(scale.Post{Data: []byte(data), From: reader, After: after, Recent: 1, Refuse: true}))
+		rev, _, err := k.a.Append(k.Context(), fill(scale.AppendOp{Data: []byte(data), From: reader, After: after, Recent: 1, Refuse: true}))
 		return rev, err
 	}
 	refused := func(what, reader string, after scale.Rev) {
 		k.Helper()
-		if _, err := from(reader, after, "no"); !errors.Is(err, scale.ErrTaken) {
+		if _, err := from(reader, after, "no"); !errors.Is(err, scale.ErrNotReader) {
 			k.Errorf("%s is appended: %v", what, err)
 		}
 	}
 	refused("a message of one that does not read", "readers/1", 0)
-	first, _ := k.post(k.a, scale.Post{Data: []byte("1")})
+	first, _ := k.post(k.a, scale.AppendOp{Data: []byte("1")})
 	k.take(k.b, scale.Take{Reader: "readers/1", TTL: long})
 	refused("a message after one that was not read", "readers/1", 0)
 	refused("a message of another", "readers/2", first)

@@ -1,14 +1,13 @@
-// Package scaletest checks that a scale.Store does what its interface demands,
-// as testing/slogtest does for log handlers.
+// Package scaletest checks that a scale.Store does what its interface demands, as
+// testing/slogtest does for log handlers.
 //
-// [Run] checks every sentence of the interface that can be checked from outside,
-// with two Stores that share one engine, as two replicas do: that writes are
-// conditional and none is lost, that one replica gets what is due and the others
-// are fenced, that limits are exact, that nothing of a box is lost between two
-// readers, and that watchers hear what happens. It cannot see what an engine
-// loses when one of its machines takes over from another.
+// [Run] checks every sentence of the interface that can be checked from outside, with two
+// Stores that share one engine, as two replicas do: writes are conditional and none is
+// lost, one replica claims what is due and the others are fenced, limits are exact, a box
+// loses nothing between two readers, and watchers receive everything. It cannot detect what
+// an engine loses when one of its machines takes over from another.
 //
-// scale.NewLocal is held to the same checks.
+// scale.NewLocal passes the same checks.
 package scaletest
 
 import (
@@ -87,7 +86,7 @@ const (
 )
 
 // key returns the key of a name in the part that most checks use.
-func key(name string) scale.Key { return scale.Key{Part: "part", Name: name} }
+func key(name string) scale.Key { return scale.Key{Partition: "part", Name: name} }
 
 // text returns n bytes.
 func text(n int) []byte { return slices.Repeat([]byte{'x'}, n) }
@@ -130,7 +129,7 @@ func (k *kit) make(s scale.Store, w scale.Write) scale.Entry {
 }
 
 // get looks at one entry, and the check ends if that cannot be done.
-func (k *kit) get(s scale.Store, look scale.Look) scale.Entry {
+func (k *kit) get(s scale.Store, look scale.GetOp) scale.Entry {
 	k.Helper()
 	es, err := s.Get(k.Context(), look)
 	if err != nil || len(es) != 1 || es[0].Key != look.Key || es[0].Err != nil {
@@ -143,7 +142,7 @@ func (k *kit) get(s scale.Store, look scale.Look) scale.Entry {
 func (k *kit) is(key scale.Key, rev scale.Rev, value string) {
 	k.Helper()
 	for _, s := range []scale.Store{k.a, k.b} {
-		e := k.get(s, scale.Look{Key: key})
+		e := k.get(s, scale.GetOp{Key: key})
 		if e.Rev != rev || string(e.Value) != value || (rev == 0) != (e.Value == nil) {
 			k.Errorf("%v is %q, Rev %d, want %q, Rev %d", key, e.Value, e.Rev, value, rev)
 		}
@@ -153,7 +152,7 @@ func (k *kit) is(key scale.Key, rev scale.Rev, value string) {
 // due asks for what is due in the index "due" of the part of key.
 func (k *kit) due(s scale.Store, owner string, max int, lease time.Duration) []scale.Entry {
 	k.Helper()
-	es, err := s.Due(k.Context(), "part", "due", owner, max, lease)
+	es, err := s.ClaimDue(k.Context(), "part", "due", owner, max, lease)
 	if err != nil || len(es) > max {
 		k.Fatalf("Due returned %v, %v", es, err)
 	}
@@ -171,7 +170,7 @@ func names(es []scale.Entry) string {
 
 // post appends to the box "box" what is kept long and has room, unless p says
 // otherwise, and the check ends if that cannot be done.
-func (k *kit) post(s scale.Store, p scale.Post) (rev scale.Rev, reader string) {
+func (k *kit) post(s scale.Store, p scale.AppendOp) (rev scale.Rev, reader string) {
 	k.Helper()
 	rev, reader, err := s.Append(k.Context(), fill(p))
 	if err != nil || rev <= 0 {
@@ -182,7 +181,7 @@ func (k *kit) post(s scale.Store, p scale.Post) (rev scale.Rev, reader string) {
 }
 
 // fill fills in what a Post says nothing of.
-func fill(p scale.Post) scale.Post {
+func fill(p scale.AppendOp) scale.AppendOp {
 	if p.Box == "" {
 		p.Box = "box"
 	}
@@ -260,11 +259,10 @@ func (k *kit) each(n int, fn func(i int, s scale.Store) error) {
 // sleep waits until a time that began before now is over for the Store, too.
 func (k *kit) sleep(d time.Duration) { time.Sleep(d + slack) }
 
-// lives checks that an entry is there, if not so much time has passed since
-// start that it may have gone.
+// lives checks that an entry is there, unless its time may be over since start.
 func (k *kit) lives(name string, start time.Time, ttl time.Duration) {
 	k.Helper()
-	e := k.get(k.b, scale.Look{Key: key(name)})
+	e := k.get(k.b, scale.GetOp{Key: key(name)})
 	if e.Rev == 0 && time.Since(start) < ttl {
 		k.Errorf("%s is gone after %v of %v", name, time.Since(start), ttl)
 	}

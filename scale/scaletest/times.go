@@ -53,7 +53,7 @@ func checkTTLOfWrites(k *kit) {
 	}
 	again := time.Now()
 	for name, ttl := range ttls {
-		e := k.get(k.b, scale.Look{Key: key(name)})
+		e := k.get(k.b, scale.GetOp{Key: key(name)})
 		if e = k.put(k.b, scale.Write{Key: key(name), Prev: e.Rev, Value: []byte("x"), TTL: ttl}); e.Err != nil && time.Since(start) < brief {
 			k.Errorf("writing %s returned %+v", name, e)
 		}
@@ -74,11 +74,11 @@ func checkTTLOfWrites(k *kit) {
 func checkTouch(k *kit) {
 	for {
 		start := time.Now()
-		ttl := k.make(k.a, scale.Write{Key: key("ttl"), TTL: brief, In: brief, Index: "due"})
-		both := k.make(k.a, scale.Write{Key: key("both"), TTL: brief, In: brief, Index: "due"})
-		in := k.make(k.a, scale.Write{Key: key("in"), In: brief, Index: "due"})
+		ttl := k.make(k.a, scale.Write{Key: key("ttl"), TTL: brief, DueIn: brief, Index: "due"})
+		both := k.make(k.a, scale.Write{Key: key("both"), TTL: brief, DueIn: brief, Index: "due"})
+		in := k.make(k.a, scale.Write{Key: key("in"), DueIn: brief, Index: "due"})
 		none := k.make(k.a, scale.Write{Key: key("none"), TTL: brief})
-		for _, look := range []scale.Look{
+		for _, look := range []scale.GetOp{
 			{Key: key("ttl"), Known: ttl.Rev, TTL: long}, {Key: key("both"), Known: both.Rev, TTL: long, In: long},
 			{Key: key("in"), Known: in.Rev, In: long}, {Key: key("none"), Known: none.Rev, In: long},
 		} {
@@ -104,12 +104,12 @@ func checkTouch(k *kit) {
 // on.
 func checkTouchOfOthers(k *kit) {
 	made := k.make(k.a, scale.Write{Key: key("e"), TTL: brief})
-	late := k.make(k.a, scale.Write{Key: key("late"), In: brief, Index: "due"})
+	late := k.make(k.a, scale.Write{Key: key("late"), DueIn: brief, Index: "due"})
 	for _, known := range []scale.Rev{0, made.Rev - 1, made.Rev + 1} {
-		k.get(k.b, scale.Look{Key: key("e"), Known: known, TTL: long, In: long})
+		k.get(k.b, scale.GetOp{Key: key("e"), Known: known, TTL: long, In: long})
 	}
 	for _, known := range []scale.Rev{0, late.Rev - 1, late.Rev + 1} {
-		k.get(k.b, scale.Look{Key: key("late"), Known: known, TTL: long, In: long})
+		k.get(k.b, scale.GetOp{Key: key("late"), Known: known, TTL: long, In: long})
 	}
 	k.sleep(brief)
 	k.is(key("e"), 0, "")
@@ -125,9 +125,9 @@ func checkLimitEnds(k *kit) {
 		limited.Key = key(strconv.Itoa(i))
 		k.make(k.a, limited)
 	}
-	one := k.get(k.a, scale.Look{Key: key("1")})
-	touched := k.get(k.b, scale.Look{Key: key("1"), Known: one.Rev, TTL: long})
-	two := k.get(k.a, scale.Look{Key: key("2")})
+	one := k.get(k.a, scale.GetOp{Key: key("1")})
+	touched := k.get(k.b, scale.GetOp{Key: key("1"), Known: one.Rev, TTL: long})
+	two := k.get(k.a, scale.GetOp{Key: key("2")})
 	written := k.put(k.b, scale.Write{Key: key("2"), Prev: two.Rev, Value: []byte("y"), TTL: long})
 	k.sleep(brief)
 	want := 3
@@ -149,18 +149,18 @@ func checkLimitEnds(k *kit) {
 	}
 }
 
-// checkDue checks what is given to who asks for what is due.
+// checkDue checks which entries ClaimDue returns.
 func checkDue(k *kit) {
 	for i, in := range []time.Duration{brief, brief / 2, brief / 4, long} {
-		k.make(k.a, scale.Write{Key: key(strconv.Itoa(i)), In: in, Index: "due", Owner: "me"})
+		k.make(k.a, scale.Write{Key: key(strconv.Itoa(i)), DueIn: in, Index: "due", Owner: "me"})
 	}
-	k.make(k.a, scale.Write{Key: key("otherwise"), In: 1, Index: "other"})
-	k.make(k.a, scale.Write{Key: scale.Key{Part: "part2", Name: "elsewhere"}, In: 1, Index: "due"})
-	k.make(k.a, scale.Write{Key: key("gone"), In: 1, Index: "due", TTL: brief})
-	deleted := k.make(k.a, scale.Write{Key: key("deleted"), In: 1, Index: "due"})
+	k.make(k.a, scale.Write{Key: key("otherwise"), DueIn: 1, Index: "other"})
+	k.make(k.a, scale.Write{Key: scale.Key{Partition: "part2", Name: "elsewhere"}, DueIn: 1, Index: "due"})
+	k.make(k.a, scale.Write{Key: key("gone"), DueIn: 1, Index: "due", TTL: brief})
+	deleted := k.make(k.a, scale.Write{Key: key("deleted"), DueIn: 1, Index: "due"})
 	k.put(k.a, scale.Write{Key: key("deleted"), Prev: deleted.Rev})
 	k.make(k.a, scale.Write{Key: key("never")})
-	before := k.get(k.a, scale.Look{Key: key("2")})
+	before := k.get(k.a, scale.GetOp{Key: key("2")})
 	k.sleep(brief)
 	var all []scale.Entry
 	for es := k.due(k.b, "you", 2, long); len(es) > 0; es = k.due(k.b, "you", 2, long) {
@@ -173,13 +173,13 @@ func checkDue(k *kit) {
 		k.Errorf("what is due is %+v", e)
 	}
 	k.is(key("2"), all[0].Rev, "value of 2")
-	if e := k.get(k.a, scale.Look{Key: key("2")}); e.Owner != "you" {
+	if e := k.get(k.a, scale.GetOp{Key: key("2")}); e.Owner != "you" {
 		k.Errorf("the owner is %q", e.Owner)
 	}
 	if e := k.put(k.a, scale.Write{Key: key("2"), Prev: before.Rev, Value: []byte("late")}); e.Err != scale.ErrChanged {
 		k.Errorf("who had it before could write: %+v", e)
 	}
-	if es, err := k.a.Due(k.Context(), "part", "none", "me", 1, long); err != nil || len(es) != 0 {
+	if es, err := k.a.ClaimDue(k.Context(), "part", "none", "me", 1, long); err != nil || len(es) != 0 {
 		k.Errorf("Due of an index that is not there returned %v, %v", es, err)
 	}
 }
@@ -188,14 +188,14 @@ func checkDue(k *kit) {
 // of its index.
 func checkDueMoves(k *kit) {
 	writes := map[string]scale.Write{
-		"left": {}, "later": {In: long, Index: "due"}, "out": {In: -1}, "moved": {In: brief, Index: "other"}, "sooner": {In: brief, Index: "due"},
+		"left": {}, "later": {DueIn: long, Index: "due"}, "out": {DueIn: -1}, "moved": {DueIn: brief, Index: "other"}, "sooner": {DueIn: brief, Index: "due"},
 	}
 	for name := range writes {
 		in := brief
 		if name == "sooner" {
 			in = long
 		}
-		e := k.make(k.a, scale.Write{Key: key(name), In: in, Index: "due"})
+		e := k.make(k.a, scale.Write{Key: key(name), DueIn: in, Index: "due"})
 		w := writes[name]
 		w.Key, w.Prev, w.Value = key(name), e.Rev, []byte("x")
 		if e = k.put(k.b, w); e.Err != nil {
@@ -210,7 +210,7 @@ func checkDueMoves(k *kit) {
 	if len(due) != 2 || !due["left"] || !due["sooner"] {
 		k.Errorf("%v are due, want left and sooner", due)
 	}
-	if es, err := k.a.Due(k.Context(), "part", "other", "me", 10, long); err != nil || names(es) != "[moved]" {
+	if es, err := k.a.ClaimDue(k.Context(), "part", "other", "me", 10, long); err != nil || names(es) != "[moved]" {
 		k.Errorf("%s are due in the other index, %v, want moved", names(es), err)
 	}
 }
@@ -220,10 +220,10 @@ func checkDueMoves(k *kit) {
 func checkDuePutOff(k *kit) {
 	var off []scale.Entry
 	for i := range 10 {
-		off = append(off, k.make(k.a, scale.Write{Key: key(strconv.Itoa(i)), In: 1, Index: "due"}))
+		off = append(off, k.make(k.a, scale.Write{Key: key(strconv.Itoa(i)), DueIn: 1, Index: "due"}))
 	}
 	put := func(e scale.Entry, in time.Duration) {
-		if e = k.get(k.b, scale.Look{Key: e.Key, Known: e.Rev, In: in}); e.Value != nil {
+		if e = k.get(k.b, scale.GetOp{Key: e.Key, Known: e.Rev, In: in}); e.Value != nil {
 			k.Errorf("Get of a known one returned %+v", e)
 		}
 	}
@@ -231,11 +231,11 @@ func checkDuePutOff(k *kit) {
 		put(e, long)
 	}
 	put(off[1], brief) // sooner again
-	written := scale.Write{Key: off[2].Key, Prev: off[2].Rev, Value: []byte("x"), In: brief, Index: "due"}
+	written := scale.Write{Key: off[2].Key, Prev: off[2].Rev, Value: []byte("x"), DueIn: brief, Index: "due"}
 	if e := k.put(k.a, written); e.Err != nil {
 		k.Errorf("writing what was put off returned %+v", e)
 	}
-	k.make(k.a, scale.Write{Key: key("else"), In: 1, Index: "due"})
+	k.make(k.a, scale.Write{Key: key("else"), DueIn: 1, Index: "due"})
 	k.sleep(brief)
 	due := map[string]bool{}
 	for es := k.due(k.b, "me", 1, long); len(es) > 0; es = k.due(k.b, "me", 1, long) {
@@ -254,21 +254,21 @@ func checkDueSays(k *kit) {
 			k.Errorf("%s: due %v after it was written, want %v", what, wait, in)
 		}
 		for _, known := range []scale.Rev{0, e.Rev} {
-			if there := k.get(k.b, scale.Look{Key: e.Key, Known: known}); there.Rev == e.Rev && there.Due != e.Due {
+			if there := k.get(k.b, scale.GetOp{Key: e.Key, Known: known}); there.Rev == e.Rev && there.Due != e.Due {
 				k.Errorf("%s: due at %d, and then at %d", what, e.Due, there.Due)
 			}
 		}
 	}
-	e := k.make(k.a, scale.Write{Key: key("e"), In: long, Index: "due"})
+	e := k.make(k.a, scale.Write{Key: key("e"), DueIn: long, Index: "due"})
 	made := e.Rev
 	want("made", e, made, long)
-	want("put off", k.get(k.b, scale.Look{Key: e.Key, Known: made, In: 3 * long}), made, 3*long)
-	want("sooner again", k.get(k.b, scale.Look{Key: e.Key, Known: made, In: 2 * long}), made, 2*long)
-	want("kept for longer", k.get(k.b, scale.Look{Key: e.Key, Known: made, TTL: 2 * long}), made, 2*long)
+	want("put off", k.get(k.b, scale.GetOp{Key: e.Key, Known: made, In: 3 * long}), made, 3*long)
+	want("sooner again", k.get(k.b, scale.GetOp{Key: e.Key, Known: made, In: 2 * long}), made, 2*long)
+	want("kept for longer", k.get(k.b, scale.GetOp{Key: e.Key, Known: made, TTL: 2 * long}), made, 2*long)
 	want("changed", k.put(k.b, scale.Write{Key: e.Key, Prev: made - 1, Value: []byte("x")}), made, 2*long)
 	e = k.put(k.a, scale.Write{Key: e.Key, Prev: made, Value: []byte("x")})
 	want("written", e, made, 2*long)
-	e = k.put(k.a, scale.Write{Key: e.Key, Prev: e.Rev, Value: []byte("x"), In: time.Millisecond, Index: "due"})
+	e = k.put(k.a, scale.Write{Key: e.Key, Prev: e.Rev, Value: []byte("x"), DueIn: time.Millisecond, Index: "due"})
 	want("written, due at once", e, e.Rev, time.Millisecond)
 	k.sleep(0)
 	if es := k.due(k.a, "me", 1, long); len(es) == 1 {
@@ -278,11 +278,11 @@ func checkDueSays(k *kit) {
 		k.Errorf("%d are due, want one", len(es))
 	}
 	for what, e := range map[string]scale.Entry{
-		"taken out": k.put(k.a, scale.Write{Key: e.Key, Prev: e.Rev, Value: []byte("x"), In: -1}),
+		"taken out": k.put(k.a, scale.Write{Key: e.Key, Prev: e.Rev, Value: []byte("x"), DueIn: -1}),
 		"never in":  k.make(k.a, scale.Write{Key: key("never")}),
-		"missing":   k.get(k.a, scale.Look{Key: key("none")}),
+		"missing":   k.get(k.a, scale.GetOp{Key: key("none")}),
 	} {
-		if there := k.get(k.b, scale.Look{Key: e.Key, Known: e.Rev, In: long}); e.Due != 0 || there.Due != 0 {
+		if there := k.get(k.b, scale.GetOp{Key: e.Key, Known: e.Rev, In: long}); e.Due != 0 || there.Due != 0 {
 			k.Errorf("%s: due at %d and %d, want never", what, e.Due, there.Due)
 		}
 	}
@@ -292,14 +292,14 @@ func checkDueSays(k *kit) {
 func checkDueOnce(k *kit) {
 	const entries = 60
 	for i := range entries {
-		k.make(k.a, scale.Write{Key: key(strconv.Itoa(i)), In: 1, Index: "due"})
+		k.make(k.a, scale.Write{Key: key(strconv.Itoa(i)), DueIn: 1, Index: "due"})
 	}
 	k.sleep(0)
 	var mu sync.Mutex
 	got := map[string]int{}
 	k.each(6, func(i int, s scale.Store) error {
 		for {
-			es, err := s.Due(k.Context(), "part", "due", fmt.Sprint("owner", i), 1+i, long)
+			es, err := s.ClaimDue(k.Context(), "part", "due", fmt.Sprint("owner", i), 1+i, long)
 			if err != nil || len(es) == 0 {
 				return err
 			}
@@ -325,7 +325,7 @@ func checkDueOnce(k *kit) {
 func checkDueBytes(k *kit) {
 	sizes := []int{scale.MaxValue, 600 << 10, 500 << 10, 400 << 10, 10}
 	for i, n := range sizes {
-		k.make(k.a, scale.Write{Key: key(strconv.Itoa(i)), Value: text(n), In: time.Duration(i+1) * time.Millisecond, Index: "due"})
+		k.make(k.a, scale.Write{Key: key(strconv.Itoa(i)), Value: text(n), DueIn: time.Duration(i+1) * time.Millisecond, Index: "due"})
 	}
 	k.sleep(0)
 	found, calls := 0, 0
@@ -352,15 +352,15 @@ func checkDueBytes(k *kit) {
 func checkLease(k *kit) {
 	start := time.Now()
 	for _, name := range []string{"left", "renewed", "written"} {
-		k.make(k.a, scale.Write{Key: key(name), In: 1, Index: "due"})
+		k.make(k.a, scale.Write{Key: key(name), DueIn: 1, Index: "due"})
 	}
 	k.sleep(0)
 	for _, e := range k.due(k.a, "me", 10, brief) {
 		switch e.Key.Name {
 		case "renewed":
-			k.get(k.a, scale.Look{Key: e.Key, Known: e.Rev, In: long})
+			k.get(k.a, scale.GetOp{Key: e.Key, Known: e.Rev, In: long})
 		case "written":
-			k.put(k.a, scale.Write{Key: e.Key, Prev: e.Rev, Value: []byte("x"), In: long, Index: "due", Owner: "me"})
+			k.put(k.a, scale.Write{Key: e.Key, Prev: e.Rev, Value: []byte("x"), DueIn: long, Index: "due", Owner: "me"})
 		}
 	}
 	renewed := time.Now()
@@ -381,7 +381,7 @@ func checkLease(k *kit) {
 func checkFence(k *kit) {
 	const jobs = 12
 	for i := range jobs {
-		k.make(k.a, scale.Write{Key: key(strconv.Itoa(i)), Value: []byte("0"), In: 1, Index: "due"})
+		k.make(k.a, scale.Write{Key: key(strconv.Itoa(i)), Value: []byte("0"), DueIn: 1, Index: "due"})
 	}
 	var counts [jobs]atomic.Int64
 	var left atomic.Int64
@@ -421,7 +421,7 @@ type owner struct {
 // work works until all is done.
 func (o *owner) work() error {
 	for stop := time.Now().Add(timeLimit); o.left.Load() > 0; time.Sleep(lease / 4) {
-		es, err := o.s.Due(o.Context(), "part", "due", o.name, 2, lease)
+		es, err := o.s.ClaimDue(o.Context(), "part", "due", o.name, 2, lease)
 		if err != nil {
 			return err
 		}
@@ -448,9 +448,9 @@ func (o *owner) job(e scale.Entry) error {
 		if err != nil {
 			return err
 		}
-		w := scale.Write{Key: e.Key, Prev: e.Rev, Value: []byte(strconv.Itoa(n + 1)), Owner: o.name, In: lease, Index: "due"}
+		w := scale.Write{Key: e.Key, Prev: e.Rev, Value: []byte(strconv.Itoa(n + 1)), Owner: o.name, DueIn: lease, Index: "due"}
 		if n+1 == steps {
-			w.In, w.Index = -1, ""
+			w.DueIn, w.Index = -1, ""
 		}
 		if o.random.IntN(4) == 0 {
 			time.Sleep(lease + slack)

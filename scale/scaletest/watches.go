@@ -27,7 +27,7 @@ var watchChecks = []check{
 type heard struct {
 	scale.Watcher
 	k    *kit
-	news chan struct{} // has an element after something was heard
+	news chan struct{} // has an element after a call
 
 	mu       sync.Mutex
 	messages map[string][]scale.Message // by subject
@@ -41,8 +41,7 @@ func (h *heard) poke() {
 	}
 }
 
-// wait waits until something holds of what was heard, with h.mu held, and
-// reports whether it came to that.
+// wait waits until ok holds for the calls, with h.mu held, and reports whether it does.
 func (h *heard) wait(holds func() bool) bool {
 	timer := time.NewTimer(timeLimit)
 	defer timer.Stop()
@@ -74,16 +73,16 @@ func (h *heard) count(subject string, n int) []scale.Message {
 	return h.messages[subject]
 }
 
-// checkHear checks what is heard of a box.
+// checkHear checks the calls for a box.
 func checkHear(k *kit) {
-	before, _ := k.post(k.a, scale.Post{Data: []byte("before")})
+	before, _ := k.post(k.a, scale.AppendOp{Data: []byte("before")})
 	h := k.watch(k.b, "box", "none")
 	var revs []scale.Rev
 	data := []string{"", "one", "\x00\r\n\xff {}", string(text(scale.MaxValue))}
 	for i, d := range data {
-		rev, _ := k.post([]scale.Store{k.a, k.b}[i%2], scale.Post{Data: []byte(d)})
+		rev, _ := k.post([]scale.Store{k.a, k.b}[i%2], scale.AppendOp{Data: []byte(d)})
 		revs = append(revs, rev)
-		k.post(k.a, scale.Post{Box: "other"})
+		k.post(k.a, scale.AppendOp{Box: "other"})
 		h.count("box", i+1)
 	}
 	prev := before
@@ -98,17 +97,17 @@ func checkHear(k *kit) {
 	}
 }
 
-// checkHearWrites checks what is heard of writes.
+// checkHearWrites checks the calls for writes.
 func checkHearWrites(k *kit) {
 	h := k.watch(k.b, "subject")
-	made := k.make(k.a, scale.Write{Key: key("e"), Tell: "subject"})
-	lost := k.put(k.b, scale.Write{Key: key("e"), Value: []byte("x"), TTL: long, Tell: "subject"})
+	made := k.make(k.a, scale.Write{Key: key("e"), Notify: "subject"})
+	lost := k.put(k.b, scale.Write{Key: key("e"), Value: []byte("x"), TTL: long, Notify: "subject"})
 	quiet := k.put(k.b, scale.Write{Key: key("e"), Prev: made.Rev, Value: []byte("x")})
-	again := k.put(k.b, scale.Write{Key: key("e"), Prev: scale.Any, Value: []byte("x"), TTL: long, Tell: "subject"})
+	again := k.put(k.b, scale.Write{Key: key("e"), Prev: scale.Any, Value: []byte("x"), TTL: long, Notify: "subject"})
 	h.count("subject", 2)
-	k.put(k.a, scale.Write{Key: key("e"), Prev: again.Rev, Tell: "subject"})
-	k.put(k.a, scale.Write{Key: key("e"), Prev: scale.Any, Tell: "subject"}) // nothing is there
-	k.make(k.a, scale.Write{Key: key("f"), Tell: "other"})
+	k.put(k.a, scale.Write{Key: key("e"), Prev: again.Rev, Notify: "subject"})
+	k.put(k.a, scale.Write{Key: key("e"), Prev: scale.Any, Notify: "subject"}) // nothing is there
+	k.make(k.a, scale.Write{Key: key("f"), Notify: "other"})
 	if lost.Err == nil || quiet.Err != nil || again.Err != nil {
 		k.Fatalf("the writes returned %+v, %+v, %+v", lost, quiet, again)
 	}
@@ -120,13 +119,13 @@ func checkHearWrites(k *kit) {
 	}
 }
 
-// checkHearAll checks that of what many append at once, everything is heard once.
+// checkHearAll checks that messages of many writers at once each cause one call.
 func checkHearAll(k *kit) {
 	const writers, each = 4, 50
 	h, other := k.watch(k.b, "box"), k.watch(k.b, "box", "other")
 	k.each(writers, func(i int, s scale.Store) error {
 		for n := range each {
-			if _, _, err := s.Append(k.Context(), fill(scale.Post{Data: fmt.Append(nil, i, "/", n)})); err != nil {
+			if _, _, err := s.Append(k.Context(), fill(scale.AppendOp{Data: fmt.Append(nil, i, "/", n)})); err != nil {
 				return err
 			}
 		}
@@ -146,7 +145,7 @@ func checkHearAll(k *kit) {
 	}
 }
 
-// checkHearAfterwards checks that who hears of something finds it.
+// checkHearAfterwards checks that a replica which is notified of a change finds it.
 func checkHearAfterwards(k *kit) {
 	found := make(chan error, 100)
 	w := k.b.Watch(func(subject string, m scale.Message) {
@@ -158,7 +157,7 @@ func checkHearAfterwards(k *kit) {
 			found <- err
 			return
 		}
-		e, err := one(k.b.Get(k.Context(), scale.Look{Key: m.Key}))
+		e, err := one(k.b.Get(k.Context(), scale.GetOp{Key: m.Key}))
 		if err != nil || e.Rev < m.Rev {
 			err = fmt.Errorf("the entry %v is %+v after Rev %d was heard of, %w", m.Key, e, m.Rev, err)
 		}
@@ -169,8 +168,8 @@ func checkHearAfterwards(k *kit) {
 		k.Fatal(err)
 	}
 	for i := range 20 {
-		k.make(k.a, scale.Write{Key: key(strconv.Itoa(i)), Tell: "subject"})
-		k.post(k.a, scale.Post{Data: []byte("x")})
+		k.make(k.a, scale.Write{Key: key(strconv.Itoa(i)), Notify: "subject"})
+		k.post(k.a, scale.AppendOp{Data: []byte("x")})
 		for range 2 {
 			select {
 			case err := <-found:
@@ -184,20 +183,20 @@ func checkHearAfterwards(k *kit) {
 	}
 }
 
-// checkTold checks that a message that is not to be kept is told alone.
+// checkTold checks that watchers receive a message that the box does not keep.
 func checkTold(k *kit) {
 	h := k.watch(k.b, "box")
-	told := scale.Post{Box: "box", Data: []byte("told")}
+	told := scale.AppendOp{Box: "box", Data: []byte("told")}
 	first, reader, err := k.a.Append(k.Context(), told)
 	if err != nil || first <= 0 || reader != "" {
 		k.Fatalf("telling returned Rev %d, %q, %v", first, reader, err)
 	}
-	kept, _ := k.post(k.a, scale.Post{Data: []byte("kept")})
+	kept, _ := k.post(k.a, scale.AppendOp{Data: []byte("kept")})
 	second, _, err := k.a.Append(k.Context(), told)
 	if err != nil {
 		k.Fatal(err)
 	}
-	third, _ := k.post(k.a, scale.Post{Data: []byte("kept")})
+	third, _ := k.post(k.a, scale.AppendOp{Data: []byte("kept")})
 	prevs := []scale.Rev{0, 0, kept, kept}
 	for i, m := range h.count("box", 4) {
 		if want := []scale.Rev{first, kept, second, third}[i]; m.Rev != want || m.Prev != prevs[i] {
@@ -215,13 +214,13 @@ func checkSubjects(k *kit) {
 	h := k.watch(k.b, "box", "box", "other")
 	h.Remove("none", "other", "other")
 	h.Remove("box")
-	k.post(k.a, scale.Post{Data: []byte("1")})
-	k.post(k.a, scale.Post{Box: "other"})
+	k.post(k.a, scale.AppendOp{Data: []byte("1")})
+	k.post(k.a, scale.AppendOp{Box: "other"})
 	h.count("box", 1)
 	h.count("other", 0)
 	h.Remove("box")
 	heard := -1
-	for deadline := time.Now().Add(timeLimit); ; { // what is on its way is heard still
+	for deadline := time.Now().Add(timeLimit); ; { // a message on its way may still come
 		h.mu.Lock()
 		before := heard
 		heard = len(h.messages["box"])
@@ -232,16 +231,16 @@ func checkSubjects(k *kit) {
 		if time.Now().After(deadline) {
 			k.Fatalf("%d messages of a subject were heard after it was removed", heard)
 		}
-		k.post(k.a, scale.Post{Data: []byte("2")})
-		k.post(k.a, scale.Post{Box: "other"})
+		k.post(k.a, scale.AppendOp{Data: []byte("2")})
+		k.post(k.a, scale.AppendOp{Box: "other"})
 		time.Sleep(slack)
 	}
 	if err := h.Add(k.Context(), "box", "other"); err != nil {
 		k.Fatal(err)
 	}
 	for subject, before := range map[string]int{"box": heard, "other": 0} {
-		k.post(k.a, scale.Post{Box: subject, Data: []byte("3")})
-		last := 0 // how often it was heard
+		k.post(k.a, scale.AppendOp{Box: subject, Data: []byte("3")})
+		last := 0 // number of calls
 		h.wait(func() bool {
 			last = 0
 			for _, m := range h.messages[subject][before:] { // of the others, some may have been on their way for long
@@ -259,9 +258,9 @@ func checkSubjects(k *kit) {
 	}
 }
 
-// checkAddRemove checks that a subject that some add and remove at the same time
-// is heard by who has added it: the last of those who leave must not make the
-// next one deaf.
+// checkAddRemove checks that a subject which some add and remove at the same time reaches
+// each watcher that has added it. The last that removes it must not end the subscription of
+// the next.
 func checkAddRemove(k *kit) {
 	var seen sync.Map
 	var newest atomic.Int64
@@ -276,10 +275,10 @@ func checkAddRemove(k *kit) {
 				return err
 			}
 			if n%3 == 0 {
-				time.Sleep(time.Millisecond) // others leave meanwhile
+				time.Sleep(time.Millisecond) // others remove it at the same time
 			}
 			data := fmt.Sprint(i, "/", n)
-			if _, _, err := k.a.Append(k.Context(), scale.Post{Box: "box", Data: []byte(data)}); err != nil {
+			if _, _, err := k.a.Append(k.Context(), scale.AppendOp{Box: "box", Data: []byte(data)}); err != nil {
 				return err
 			}
 			for stop := time.Now().Add(timeLimit); ; time.Sleep(time.Millisecond) {
@@ -318,7 +317,7 @@ func checkClose(k *kit) {
 	}
 	other := k.watch(k.b, "box")
 	for range 10 {
-		k.post(k.a, scale.Post{})
+		k.post(k.a, scale.AppendOp{})
 	}
 	select {
 	case <-begun:
@@ -343,28 +342,27 @@ func checkClose(k *kit) {
 	}
 	w.Close()
 	w.Remove("box")
-	k.post(k.a, scale.Post{})
+	k.post(k.a, scale.AppendOp{})
 	other.count("box", 11)
 	if late.Load() {
 		k.Error("fn was called after Close")
 	}
 }
 
-// checkGap checks that a connection that is lost is told of, and what comes
-// afterwards is heard again.
+// checkGap checks that a lost connection causes a gap, and that later messages arrive.
 func checkGap(k *kit) {
 	if k.lose == nil {
 		k.Skip("the backend has no Lose")
 	}
 	h := k.watch(k.a, "box", "other")
 	for i := range 3 {
-		k.post(k.b, scale.Post{Data: []byte("before")})
+		k.post(k.b, scale.AppendOp{Data: []byte("before")})
 		k.lose()
 		if !h.wait(func() bool { return h.gaps > i }) {
 			k.Fatal("gap was not called")
 		}
 		data := strconv.Itoa(i)
-		k.post(k.b, scale.Post{Data: []byte(data)})
+		k.post(k.b, scale.AppendOp{Data: []byte(data)})
 		if !h.wait(func() bool {
 			ms := h.messages["box"]
 			return len(ms) > 0 && string(ms[len(ms)-1].Data) == data

@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/post"
+	"github.com/talaria-go/mcp/internal/bus"
 	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/tasks"
@@ -132,7 +132,7 @@ func (s *Simulation) tookOver(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.replicas {
-		if at := r.lost.Load(); at != 0 && r.post.Node() == before {
+		if at := r.lost.Load(); at != 0 && r.post.ReplicaID() == before {
 			s.slowest.Store(max(s.slowest.Load(), time.Now().UnixNano()-at))
 		}
 	}
@@ -254,7 +254,7 @@ func (s *Simulation) client(ctx context.Context, n int) {
 type process struct {
 	*tasks.Manager
 	sim    *Simulation
-	post   *post.Office
+	post   *bus.Bus
 	store  *faultyStore
 	ctx    context.Context // until it is killed
 	stop   context.CancelFunc
@@ -267,7 +267,7 @@ func (s *Simulation) start() {
 	r := &process{sim: s, store: &faultyStore{Store: &s.history, sim: s}}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	box, _ := seal.New("post", []byte("a secret of 16 bytes or more"))
-	r.post = post.New(post.Config{Store: r.store, Seal: box})
+	r.post = bus.New(bus.Config{Store: r.store, Seal: box})
 	r.Manager = tasks.NewManager(tasks.Config{
 		Store: &tasks.Shared{Store: r.store, Seal: s.sealer, Post: r.post, Lease: s.Lease}, MaxPerOwner: -1, Max: 1 << 20, MaxRunning: 1 << 20, MaxRunningPerOwner: -1,
 		Replay: func(ctx context.Context, t *tasks.Task, call []byte) error {
@@ -280,7 +280,7 @@ func (s *Simulation) start() {
 			return nil
 		},
 	}, nil)
-	r.post.Start(func(m post.Message) { r.Delivered(m) })
+	r.post.Start(func(m bus.Message) { r.Delivered(m) })
 	r.Share()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -466,7 +466,7 @@ func (f *faultyStore) call(ctx context.Context, fn func(ctx context.Context) err
 }
 
 // Get implements scale.Store.
-func (f *faultyStore) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+func (f *faultyStore) Get(ctx context.Context, looks ...scale.GetOp) ([]scale.Entry, error) {
 	var result []scale.Entry
 	err := f.call(ctx, func(ctx context.Context) error {
 		found, err := f.Store.Get(ctx, looks...)
@@ -495,11 +495,11 @@ func (f *faultyStore) Put(ctx context.Context, writes ...scale.Write) ([]scale.E
 	return <-result, nil
 }
 
-// Due implements scale.Store.
-func (f *faultyStore) Due(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error) {
+// ClaimDue implements scale.Store.
+func (f *faultyStore) ClaimDue(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error) {
 	result := make(chan []scale.Entry, 1)
 	err := f.call(ctx, func(ctx context.Context) error {
-		due, err := f.Store.Due(ctx, part, index, owner, max, lease)
+		due, err := f.Store.ClaimDue(ctx, part, index, owner, max, lease)
 		result <- due
 		return err
 	})
@@ -550,7 +550,7 @@ func (h *history) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry
 		return written, err
 	}
 	for i, w := range writes {
-		if !strings.HasPrefix(w.Key.Part, "task-") || strings.HasPrefix(w.Key.Part, "task-call") || len(w.Value) == 0 || written[i].Err != nil {
+		if !strings.HasPrefix(w.Key.Partition, "task-") || strings.HasPrefix(w.Key.Partition, "task-call") || len(w.Value) == 0 || written[i].Err != nil {
 			continue
 		}
 		text, _, err := h.sim.sealer.Open(w.Value, seal.Binding(w.Key.Name))

@@ -126,7 +126,7 @@ type DyingStore struct {
 	dead atomic.Bool
 }
 
-func (s *DyingStore) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+func (s *DyingStore) Get(ctx context.Context, looks ...scale.GetOp) ([]scale.Entry, error) {
 	if s.dead.Load() {
 		return nil, scale.ErrUnavailable
 	}

@@ -72,15 +72,15 @@ type ReadOnly struct {
 	Looks, Puts atomic.Int64
 }
 
-func (s *ReadOnly) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
-	if strings.HasPrefix(looks[0].Key.Part, "session") {
+func (s *ReadOnly) Get(ctx context.Context, looks ...scale.GetOp) ([]scale.Entry, error) {
+	if strings.HasPrefix(looks[0].Key.Partition, "session") {
 		s.Looks.Add(1)
 	}
 	return s.Store.Get(ctx, looks...)
 }
 
 func (s *ReadOnly) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, error) {
-	if strings.HasPrefix(writes[0].Key.Part, "session") {
+	if strings.HasPrefix(writes[0].Key.Partition, "session") {
 		s.Puts.Add(1)
 	}
 	if s.Refuses.Load() {

@@ -32,7 +32,7 @@ func (s *mortalStore) err() error {
 	return nil
 }
 
-func (s *mortalStore) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+func (s *mortalStore) Get(ctx context.Context, looks ...scale.GetOp) ([]scale.Entry, error) {
 	if err := s.err(); err != nil {
 		return nil, err
 	}
@@ -46,11 +46,11 @@ func (s *mortalStore) Put(ctx context.Context, writes ...scale.Write) ([]scale.E
 	return s.Store.Put(ctx, writes...)
 }
 
-func (s *mortalStore) Due(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error) {
+func (s *mortalStore) ClaimDue(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error) {
 	if err := s.err(); err != nil {
 		return nil, err
 	}
-	return s.Store.Due(ctx, part, index, owner, max, lease)
+	return s.Store.ClaimDue(ctx, part, index, owner, max, lease)
 }
 
 // TaskReplica is a server that shares its tasks, and a client of it alone.

@@ -37,9 +37,9 @@ func (e *engine) err() error {
 	return nil
 }
 
-func (e *engine) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+func (e *engine) Get(ctx context.Context, looks ...scale.GetOp) ([]scale.Entry, error) {
 	for _, look := range looks {
-		if strings.HasPrefix(look.Key.Part, "topic-") {
+		if strings.HasPrefix(look.Key.Partition, "topic-") {
 			e.read.Add(1)
 		}
 	}
@@ -56,7 +56,7 @@ func (e *engine) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry,
 	return e.Store.Put(ctx, writes...)
 }
 
-func (e *engine) Append(ctx context.Context, p scale.Post) (scale.Rev, string, error) {
+func (e *engine) Append(ctx context.Context, p scale.AppendOp) (scale.Rev, string, error) {
 	if err := e.err(); err != nil {
 		return 0, "", err
 	}

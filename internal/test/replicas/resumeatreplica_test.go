@@ -31,14 +31,14 @@ type awayStore struct {
 	away, mute atomic.Bool
 }
 
-func (s *awayStore) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+func (s *awayStore) Get(ctx context.Context, looks ...scale.GetOp) ([]scale.Entry, error) {
 	if s.away.Load() {
 		return nil, scale.ErrUnavailable
 	}
 	return s.Store.Get(ctx, looks...)
 }
 
-func (s *awayStore) Append(ctx context.Context, p scale.Post) (scale.Rev, string, error) {
+func (s *awayStore) Append(ctx context.Context, p scale.AppendOp) (scale.Rev, string, error) {
 	if s.mute.Load() {
 		return 0, "", scale.ErrUnavailable
 	}

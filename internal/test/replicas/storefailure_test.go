@@ -53,8 +53,8 @@ type shakyStore struct {
 	looks atomic.Int64
 }
 
-func (s *shakyStore) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
-	if strings.HasPrefix(looks[0].Key.Part, "session-") {
+func (s *shakyStore) Get(ctx context.Context, looks ...scale.GetOp) ([]scale.Entry, error) {
+	if strings.HasPrefix(looks[0].Key.Partition, "session-") {
 		s.looks.Add(1)
 	}
 	switch {

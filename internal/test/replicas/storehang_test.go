@@ -21,7 +21,7 @@ import (
 // trapStore is a scale.Store that does not return.
 type trapStore struct{ way func() }
 
-func (s trapStore) Get(context.Context, ...scale.Look) ([]scale.Entry, error) {
+func (s trapStore) Get(context.Context, ...scale.GetOp) ([]scale.Entry, error) {
 	s.way()
 	return nil, nil
 }
@@ -29,11 +29,11 @@ func (s trapStore) Put(context.Context, ...scale.Write) ([]scale.Entry, error) {
 	s.way()
 	return nil, nil
 }
-func (s trapStore) Due(context.Context, string, string, string, int, time.Duration) ([]scale.Entry, error) {
+func (s trapStore) ClaimDue(context.Context, string, string, string, int, time.Duration) ([]scale.Entry, error) {
 	s.way()
 	return nil, nil
 }
-func (s trapStore) Append(context.Context, scale.Post) (scale.Rev, string, error) {
+func (s trapStore) Append(context.Context, scale.AppendOp) (scale.Rev, string, error) {
 	s.way()
 	return 0, "", nil
 }

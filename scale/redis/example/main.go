@@ -122,7 +122,7 @@ func serve(addr string, grace time.Duration, early bool) error {
 		return end(ctx)
 	}
 	drained := within(5, s.Drain)
-	_ = listener.Close() // whoever comes now goes to another replica
+	_ = listener.Close() // new clients go to another replica
 	<-served
 	return errors.Join(drained, within(4, s.Shutdown), within(1, web.Shutdown))
 }

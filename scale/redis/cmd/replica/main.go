@@ -34,8 +34,7 @@ import (
 // opening is how long the engine may take to answer at first.
 const opening = 10 * time.Second
 
-// everyonesKey seals where STATE_KEY is not set: what this server keeps is no
-// secret.
+// everyonesKey seals if STATE_KEY is not set: the values of this server are not secret.
 const everyonesKey = "a key that everyone may know"
 
 func main() { testcmd.Main("replica", run) }

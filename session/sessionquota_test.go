@@ -27,7 +27,7 @@ func openFor(m *Manager, principal string) (*Session, error) {
 // Anonymous clients that open sessions and never use them do not close the
 // door: the oldest of these ends for each new one.
 func TestUnusedSessionsMakeRoom(t *testing.T) {
-	m := NewManager(Config{Max: 10})
+	m := NewManager(Config{MaxSessions: 10})
 	defer m.Close(context.Background(), core.ErrSessionClosed)
 	var all []*Session
 	for range 1000 {
@@ -57,7 +57,7 @@ func TestUnusedSessionsMakeRoom(t *testing.T) {
 // name while they have more than half.
 func TestShareOfPrincipal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := NewManager(Config{Max: 10, MaxPerPrincipal: 3, Idle: -1})
+		m := NewManager(Config{MaxSessions: 10, MaxPerPrincipal: 3, IdleTimeout: -1})
 		defer m.Close(context.Background(), core.ErrSessionClosed)
 		var anonymous []*Session
 		for range 10 {
@@ -105,7 +105,7 @@ func TestQuestionsOfTwoProcesses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := Config{Store: scale.NewLocal(), Seal: keys, Node: "n1"}
+	config := Config{Store: scale.NewLocal(), Seal: keys, ReplicaID: "n1"}
 	seen := map[string]bool{}
 	first := NewManager(config)
 	defer first.Close(context.Background(), core.ErrSessionClosed)
@@ -127,7 +127,7 @@ func TestQuestionsOfTwoProcesses(t *testing.T) {
 		}, "ping", nil)
 	}
 	ask(&s.Pending)
-	for _, config.Node = range []string{"n2", "n3", "n4"} {
+	for _, config.ReplicaID = range []string{"n2", "n3", "n4"} {
 		other := NewManager(config)
 		defer other.Close(context.Background(), core.ErrSessionClosed)
 		moved, err := other.Find(context.Background(), s.ID())
@@ -147,7 +147,7 @@ func TestQuestionsOfTwoProcesses(t *testing.T) {
 // do not.
 func TestShareOfWhatClientsSay(t *testing.T) {
 	const cost = 100 << 10
-	m := NewManager(Config{Memory: 100 * cost, Idle: -1})
+	m := NewManager(Config{Memory: 100 * cost, IdleTimeout: -1})
 	defer m.Close(context.Background(), core.ErrSessionClosed)
 	open := func(principal string, cost int) (*Session, error) {
 		s, err := m.Open(context.Background(), core.ClientInfo{Revision: protocol.V20251125, Principal: principal, Cost: cost})
@@ -157,13 +157,13 @@ func TestShareOfWhatClientsSay(t *testing.T) {
 		}
 		return s, err
 	}
-	small, err := open("alice", freeCost)
+	small, err := open("alice", freeClientBytes)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all []*Session
 	for range 1000 {
-		s, err := open("alice", cost+freeCost)
+		s, err := open("alice", cost+freeClientBytes)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,14 +176,14 @@ func TestShareOfWhatClientsSay(t *testing.T) {
 		s.Use() // more than initialize
 		s.Release()
 	}
-	if _, err := open("alice", cost+freeCost); !errors.Is(err, core.ErrTooManySessions) || !strings.Contains(err.Error(), "this user has") {
+	if _, err := open("alice", cost+freeClientBytes); !errors.Is(err, core.ErrTooManySessions) || !strings.Contains(err.Error(), "this user has") {
 		t.Errorf("more than a tenth: %v", err)
 	}
-	if _, err := open("bob", cost+freeCost); err != nil {
+	if _, err := open("bob", cost+freeClientBytes); err != nil {
 		t.Errorf("bob: %v", err)
 	}
 	_, _ = m.end(context.Background(), all[999].ID(), core.ErrSessionDeleted)
-	if _, err := open("alice", cost+freeCost); err != nil {
+	if _, err := open("alice", cost+freeClientBytes); err != nil {
 		t.Errorf("after one has ended: %v", err)
 	}
 }

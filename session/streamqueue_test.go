@@ -25,10 +25,10 @@ func send(t *testing.T, s *Session, messages string) {
 }
 
 // listen opens a stream that nobody waits for.
-func listen(s *Session, last string) (out *line, leave func()) { return s.listen(last, func() {}) }
+func listen(s *Session, last string) (out *outStream, leave func()) { return s.listen(last, func() {}) }
 
 // take returns what waits in a stream, and takes it.
-func take(s *Session, out *line) string {
+func take(s *Session, out *outStream) string {
 	var got []string
 	for {
 		_, m, _ := s.next(out)
@@ -39,7 +39,7 @@ func take(s *Session, out *line) string {
 	}
 }
 
-func over(s *Session, out *line) bool {
+func over(s *Session, out *outStream) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return out.over
@@ -119,7 +119,7 @@ func TestListenEndsBehind(t *testing.T) {
 // Of too many streams the oldest ends.
 func TestListenIsBounded(t *testing.T) {
 	s := open(t)
-	var all []*line
+	var all []*outStream
 	for range maxStreams + 2 {
 		out, leave := listen(s, "")
 		defer leave()
@@ -164,13 +164,13 @@ func TestSendIsBounded(t *testing.T) {
 	s := open(t)
 	fill := func() {
 		t.Helper()
-		for i := range outboxSize {
+		for i := range maxQueued {
 			if !s.Send(fmt.Append(nil, i)) {
 				t.Fatalf("message %d was dropped", i)
 			}
 		}
 		if s.Send([]byte("more")) {
-			t.Errorf("message %d was let in", outboxSize+1)
+			t.Errorf("message %d was let in", maxQueued+1)
 		}
 		if !s.Send([]byte("0")) {
 			t.Error("a message that waits already was called dropped")
@@ -179,8 +179,8 @@ func TestSendIsBounded(t *testing.T) {
 	fill()
 	out, leave := listen(s, "")
 	defer leave()
-	if got := len(out.queue); got != outboxSize {
-		t.Fatalf("%d messages went over to the stream, want %d", got, outboxSize)
+	if got := len(out.queue); got != maxQueued {
+		t.Fatalf("%d messages went over to the stream, want %d", got, maxQueued)
 	}
 	if s.Send([]byte("more")) {
 		t.Error("a full stream took one more")
@@ -197,7 +197,7 @@ func TestSendIsBounded(t *testing.T) {
 func TestSendIsBoundedAfterTheEnd(t *testing.T) {
 	s := open(t)
 	_, leave := listen(s, "")
-	for i := range outboxSize {
+	for i := range maxQueued {
 		s.Send(fmt.Append(nil, "first ", i))
 	}
 	s.EndStreams(0) // the stream still has what it has not sent
@@ -208,8 +208,8 @@ func TestSendIsBoundedAfterTheEnd(t *testing.T) {
 	}
 	out, leave := listen(s, "")
 	defer leave()
-	if got := len(strings.Fields(strings.ReplaceAll(take(s, out), "first ", "first"))); got != outboxSize+1 {
-		t.Errorf("%d messages were kept, want %d", got, outboxSize+1)
+	if got := len(strings.Fields(strings.ReplaceAll(take(s, out), "first ", "first"))); got != maxQueued+1 {
+		t.Errorf("%d messages were kept, want %d", got, maxQueued+1)
 	}
 }
 

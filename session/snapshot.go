@@ -16,13 +16,12 @@ import (
 	"github.com/talaria-go/mcp/scale"
 )
 
-// state is what replicas share of a session, as plain data. What cannot move to
-// another process is not in it: open streams and the history of their events,
-// messages that wait for a stream, requests under way in either direction,
-// components that handlers have added to the session, and of the values of
-// handlers those that are neither under a key of mcp.NewStoredKey nor, under a
-// plain name, a string, a boolean, a number, or a list or map of such.
-type state struct {
+// snapshot is what replicas share of a session, as plain data. It leaves out open streams
+// and their events, waiting messages, requests in progress, and components that handlers
+// have added to the session. Of the values of handlers it has those under a key of
+// mcp.NewStoredKey, and under a plain name strings, booleans, numbers, lists and maps of
+// such.
+type snapshot struct {
 	ID            string                       `json:"id"`
 	Principal     string                       `json:"principal,omitempty"`
 	Revision      string                       `json:"revision"`
@@ -44,8 +43,8 @@ const maxState = 512 << 10
 
 // readState reads what Session.encode has written, perhaps another release of
 // this package. Members that it does not know are lost at the next change.
-func readState(text []byte) (*state, error) {
-	st := &state{}
+func readState(text []byte) (*snapshot, error) {
+	st := &snapshot{}
 	if err := json.Unmarshal(text, st); err != nil {
 		return nil, fmt.Errorf("session: the state in the store cannot be read: %w", err)
 	}
@@ -55,7 +54,7 @@ func readState(text []byte) (*state, error) {
 // merge returns what is to be kept when mine and theirs have both grown out of
 // base. What mine has changed is mine, and all else theirs: of two replicas that
 // set one value, the one that keeps it later wins.
-func merge(base, mine, theirs *state) *state {
+func merge(base, mine, theirs *snapshot) *snapshot {
 	merged := *theirs
 	merged.Initialized = mine.Initialized || theirs.Initialized
 	if mine.LogLevel != base.LogLevel {
@@ -93,11 +92,10 @@ func mergeNames(base, mine, theirs []string) (merged []string) {
 	return merged
 }
 
-// restore returns a session with a state that another replica has kept. Its
-// context is a child of ctx. A state of a revision without sessions is an error.
-// The session counts as used. The ids of its events and requests are others than
-// those of other replicas.
-func restore(ctx context.Context, st *state) (*Session, error) {
+// restore returns a session with a state of another replica. Its context is a child of ctx.
+// A state of a revision without sessions is an error. The session counts as used. The ids
+// of its events and requests differ from those of other replicas.
+func restore(ctx context.Context, st *snapshot) (*Session, error) {
 	rev, ok := protocol.ParseRevision(st.Revision)
 	if !ok || rev.Modern() || st.ID == "" {
 		return nil, fmt.Errorf("session: the store has a session of revision %q, which has none", st.Revision)
@@ -109,14 +107,14 @@ func restore(ctx context.Context, st *state) (*Session, error) {
 		Cost: core.ClientCost(info, capabilities),
 	})
 	s.uses = 2 // at another replica
-	return s, s.apply(s.state(), st)
+	return s, s.apply(s.snapshot(), st)
 }
 
-// state returns what replicas share of s. It may run code of users, that of
-// assigns; s.mu is not held meanwhile. s.saving is held, or nobody else has s.
-func (s *Session) state() *state {
+// snapshot returns what replicas share of s. It may run users' code, that of assigns,
+// without s.mu. s.saving is held, or s is not shared yet.
+func (s *Session) snapshot() *snapshot {
 	saved, failed := s.assigns.Save()
-	st := &state{
+	st := &snapshot{
 		unsaved: errors.Join(failed...),
 		ID:      s.id, Principal: s.principal, Revision: s.revision.String(),
 		ClientInfo: s.info, Capabilities: s.capabilities,
@@ -128,9 +126,9 @@ func (s *Session) state() *state {
 	return st
 }
 
-// apply makes s what next says, where that differs from mine, which s was a
-// moment ago. What a request has changed since stays as it is.
-func (s *Session) apply(mine, next *state) error {
+// apply applies the differences between mine and next to s. mine is a former state of s;
+// later changes of requests stay.
+func (s *Session) apply(mine, next *snapshot) error {
 	if next.Initialized {
 		s.initialized.Store(true)
 	}
@@ -148,11 +146,10 @@ func (s *Session) apply(mine, next *state) error {
 	return s.assigns.Restore(values)
 }
 
-// encode returns the state as the store gets it, but for the seal. with has values
-// that come in the place of those of assigns.
+// encode returns the unsealed state for the store. Values of with replace those of assigns.
 func (s *Session) encode(with map[string]any) (text []byte, err error) {
 	err = safely.Try(func() (err error) {
-		st := s.state()
+		st := s.snapshot()
 		if st.unsaved != nil {
 			s.unsaved.CompareAndSwap(nil, &st.unsaved)
 		}
@@ -173,7 +170,7 @@ func (s *Session) encode(with map[string]any) (text []byte, err error) {
 	return text, err
 }
 
-// takeChanged tells whether something has changed since it was last called.
+// takeChanged reports whether something has changed since its last call.
 func (s *Session) takeChanged() bool {
 	changed := s.changed.Swap(false)
 	return s.assigns.TakeChanged() || changed
@@ -183,7 +180,7 @@ func (s *Session) takeChanged() bool {
 // changed and not saved yet. A state older than what s knows is ignored if s has
 // learnt that since the store was asked, when s knew known. Else the store has lost what
 // s knows, and only who knows what it has now can renew s.
-func (s *Session) update(known, rev scale.Rev, text []byte, theirs *state) error {
+func (s *Session) update(known, rev scale.Rev, text []byte, theirs *snapshot) error {
 	s.saving.Lock()
 	defer s.saving.Unlock()
 	if now := scale.Rev(s.rev.Load()); rev == now || rev < now && now != known {
@@ -192,25 +189,25 @@ func (s *Session) update(known, rev scale.Rev, text []byte, theirs *state) error
 	return s.rebase(rev, text, theirs)
 }
 
-// rebase is update for who holds s.saving.
-func (s *Session) rebase(rev scale.Rev, text []byte, theirs *state) error {
+// rebase is update while s.saving is held.
+func (s *Session) rebase(rev scale.Rev, text []byte, theirs *snapshot) error {
 	base, err := readState(s.base)
 	if err != nil {
 		return err
 	}
 	if err := safely.Try(func() error {
-		mine := s.state()
+		mine := s.snapshot()
 		return s.apply(mine, merge(base, mine, theirs))
 	}); err != nil {
 		return err
 	}
-	s.known(rev, text, theirs.old)
+	s.noteState(rev, text, theirs.old)
 	return nil
 }
 
-// known notes what the store has. What was sealed with a key that goes is
-// written anew by the next request, or by tend. s.saving is held, or nobody else has s.
-func (s *Session) known(rev scale.Rev, text []byte, old bool) {
+// noteState notes the state in the store. If its key is replaced, the next request or
+// reconcile seals it again. s.saving is held, or s is not shared yet.
+func (s *Session) noteState(rev scale.Rev, text []byte, old bool) {
 	s.rev.Store(int64(rev))
 	s.base = text
 	s.reseal.Store(old)
@@ -219,9 +216,8 @@ func (s *Session) known(rev scale.Rev, text []byte, old bool) {
 	}
 }
 
-// noteTold notes when the store ends s, and with kept that it was told how long it
-// keeps the state.
-func (s *Session) noteTold(e scale.Entry, kept bool) {
+// noteTTL notes when the store ends s. kept means that its TTL was extended as well.
+func (s *Session) noteTTL(e scale.Entry, kept bool) {
 	s.due.Store(int64(e.Due))
 	if kept {
 		s.kept.Store(time.Now().UnixNano())

@@ -13,59 +13,59 @@ import (
 // whose stream is not open yet, and outboxBytes how many bytes, before they are
 // dropped.
 const (
-	outboxSize  = 64
-	outboxBytes = 4 << 20
+	maxQueued      = 64
+	maxQueuedBytes = 4 << 20
 )
 
 // maxStreams is how many streams of a session are open at a time.
 const maxStreams = 8
 
-// outbox has the messages of a session that belong to no request, and the open
+// streamQueue has the messages of a session that belong to no request, and the open
 // streams, of which the newest gets them. The mu of the session guards it.
 //
 // A message waits in one place: in the queue of the newest stream, or in
 // waiting while none is open. Its bytes are reserved in the budget by
 // Session.Send before it is put there, as the budget may take the locks of
 // histories to make room; they are released when it is taken out.
-type outbox struct {
+type streamQueue struct {
 	session *Session            // whose it is
-	budget  *budget             // of all sessions; nil without a Manager
+	budget  *memoryBudget       // of all sessions; nil without a Manager
 	dropped func(*Session, int) // see Config.Dropped; nil is nothing
-	place   *list.Element       // in budget.unread, while bytes is not 0
-	open    []*line             // streams, oldest first
-	ending  []*line             // those that are over, and send what they have
+	place   *list.Element       // in memoryBudget.unread, while bytes is not 0
+	open    []*outStream        // streams, oldest first
+	ending  []*outStream        // those that are over, and send what they have
 	waiting [][]byte            // messages for the next stream
 	bytes   int                 // of these, or of what the streams hold
 	closed  bool                // the session has ended
 	behind  bool                // Config.Dropped was called, and the client has read nothing since
 }
 
-// line is an open stream of a session. The session's mu guards it.
-// Session.listen makes it; whoever carries it calls Session.next until it is
-// over.
-type line struct {
+// outStream is an open stream of a session. The session's mu guards it. Session.listen
+// makes it; its goroutine calls Session.next until it is over.
+type outStream struct {
 	wake   func()   // called when there is a message for it, or it is over
-	number uint64   // in the ids of events; 0 until it has one. It is for who calls next.
+	number uint64   // in the ids of events; 0 until it has one. Only next uses it.
 	queue  [][]byte // what its client has not got yet, oldest first
 	over   bool
 	broken bool          // a message was lost on it
-	retry  time.Duration // after which the client is to come back when it is over; 0 if nobody says
+	retry  time.Duration // time until the client reconnects after the end; 0 if not set
 }
 
-// listen opens a stream, which gets what waits, and ends the oldest if there are
+// openStream opens a stream, which gets what waits, and ends the oldest if there are
 // too many. That one is the most likely to have lost its client unnoticed.
-func (b *outbox) listen(out *line) {
+func (b *streamQueue) openStream(out *outStream) {
 	queue := b.queue()
 	out.queue, *queue = *queue, nil
 	if len(b.open) == maxStreams {
-		b.end(b.open[0])
+		b.endStream(b.open[0])
 		b.open = slices.Delete(b.open, 0, 1)
 	}
 	b.open = append(b.open, out)
 }
 
-// end tells whoever carries a stream that it is over. The caller takes it out of open.
-func (b *outbox) end(out *line) {
+// endStream marks a stream as over and wakes its goroutine. The caller takes it out of
+// open.
+func (b *streamQueue) endStream(out *outStream) {
 	if len(out.queue) > 0 {
 		b.ending = append(b.ending, out)
 	}
@@ -74,7 +74,7 @@ func (b *outbox) end(out *line) {
 }
 
 // newest returns the stream that gets the messages, nil if none is open.
-func (b *outbox) newest() *line {
+func (b *streamQueue) newest() *outStream {
 	if len(b.open) == 0 {
 		return nil
 	}
@@ -82,18 +82,17 @@ func (b *outbox) newest() *line {
 }
 
 // queue returns where messages wait: in the newest stream, or for the next one.
-func (b *outbox) queue() *[][]byte {
+func (b *streamQueue) queue() *[][]byte {
 	if out := b.newest(); out != nil {
 		return &out.queue
 	}
 	return &b.waiting
 }
 
-// leave ends a stream. What its client has not got goes to the one before, which
-// goes on, or waits for the next.
-func (b *outbox) leave(out *line) {
+// closeStream ends a stream. Its queue goes to the stream before, or waits for the next.
+func (b *streamQueue) closeStream(out *outStream) {
 	out.over = true
-	for _, streams := range []*[]*line{&b.open, &b.ending} {
+	for _, streams := range []*[]*outStream{&b.open, &b.ending} {
 		if i := slices.Index(*streams, out); i >= 0 {
 			*streams = slices.Delete(*streams, i, i+1)
 		}
@@ -110,16 +109,16 @@ func (b *outbox) leave(out *line) {
 
 // endStreams ends the streams that are open, once they have sent what they have;
 // see Session.EndStreams.
-func (b *outbox) endStreams(retry time.Duration) {
+func (b *streamQueue) endStreams(retry time.Duration) {
 	for _, out := range b.open {
 		out.retry = retry
-		b.end(out)
+		b.endStream(out)
 	}
 	b.open = nil
 }
 
 // close ends the streams and drops what waits for one.
-func (b *outbox) close() {
+func (b *streamQueue) close() {
 	b.closed = true
 	b.budget.unqueue(b.bytes)
 	b.waiting, b.bytes = nil, 0
@@ -127,9 +126,9 @@ func (b *outbox) close() {
 	b.endStreams(0)
 }
 
-// put queues a message that the budget has room for, and tells whether the
+// enqueue queues a message that the budget has room for, and tells whether the
 // message needed that; see Session.Send.
-func (b *outbox) put(message []byte) (sent, queued bool) {
+func (b *streamQueue) enqueue(message []byte) (sent, queued bool) {
 	queue := b.queue()
 	switch {
 	case slices.ContainsFunc(*queue, func(m []byte) bool { return bytes.Equal(m, message) }):
@@ -137,8 +136,8 @@ func (b *outbox) put(message []byte) (sent, queued bool) {
 	case b.closed:
 		return false, false
 	case cost(message) == 0: // it has a place of its own
-	case len(*queue) >= outboxSize || // more, where those of two streams came together
-		b.bytes+len(message) > outboxBytes:
+	case len(*queue) >= maxQueued || // more, where those of two streams came together
+		b.bytes+len(message) > maxQueuedBytes:
 		return false, false
 	}
 	*queue = append(*queue, message)
@@ -149,13 +148,13 @@ func (b *outbox) put(message []byte) (sent, queued bool) {
 	return true, true
 }
 
-// empty tells whether no message waits.
-func (b *outbox) empty() bool {
-	return len(b.waiting) == 0 && !slices.ContainsFunc(slices.Concat(b.ending, b.open), func(out *line) bool { return len(out.queue) > 0 })
+// empty reports whether no message waits.
+func (b *streamQueue) empty() bool {
+	return len(b.waiting) == 0 && !slices.ContainsFunc(slices.Concat(b.ending, b.open), func(out *outStream) bool { return len(out.queue) > 0 })
 }
 
-// take takes the next message from a stream; nil if none waits.
-func (b *outbox) take(out *line) (message []byte) {
+// dequeue takes the next message from a stream; nil if none waits.
+func (b *streamQueue) dequeue(out *outStream) (message []byte) {
 	if len(out.queue) == 0 {
 		out.queue = nil // what it had room for
 		return nil
@@ -169,7 +168,7 @@ func (b *outbox) take(out *line) (message []byte) {
 
 // hold counts n bytes, which the budget has room for, of what the inbox has read for a
 // stream. It gives them back, and returns false, if the session has ended.
-func (b *outbox) hold(n int) bool {
+func (b *streamQueue) hold(n int) bool {
 	if b.closed {
 		b.budget.unqueue(n)
 		return false
@@ -181,7 +180,7 @@ func (b *outbox) hold(n int) bool {
 }
 
 // free gives back n bytes of what a stream took.
-func (b *outbox) free(n int) {
+func (b *streamQueue) free(n int) {
 	if b.behind = false; !b.closed {
 		b.bytes -= n
 		b.budget.unqueue(n)
@@ -191,7 +190,7 @@ func (b *outbox) free(n int) {
 
 // lose notes that n messages were dropped, and returns what says so: Config.Dropped, once
 // until the client reads again. The caller calls it without any lock.
-func (b *outbox) lose(n int) func() {
+func (b *streamQueue) lose(n int) func() {
 	if n == 0 || b.behind || b.dropped == nil || b.closed {
 		return func() {}
 	}
@@ -201,7 +200,7 @@ func (b *outbox) lose(n int) func() {
 
 // drop drops what waits, but not that a list has changed, and returns how many
 // messages that were.
-func (b *outbox) drop() (n int) {
+func (b *streamQueue) drop() (n int) {
 	if b.closed {
 		return 0
 	}
@@ -228,7 +227,7 @@ func (b *outbox) drop() (n int) {
 // at most once, and its text is the same for all sessions.
 func cost(message []byte) int {
 	rest, ok := bytes.CutPrefix(message, []byte(`{"jsonrpc":"2.0","method":"`))
-	if method, whole := bytes.CutSuffix(rest, []byte(`"}`)); ok && whole && slices.Contains(topics.Lists[:], string(method)) {
+	if method, whole := bytes.CutSuffix(rest, []byte(`"}`)); ok && whole && slices.Contains(topics.ListPrefix[:], string(method)) {
 		return 0
 	}
 	return len(message)

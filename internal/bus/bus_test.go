@@ -1,4 +1,4 @@
-package post
+package bus
 
 import (
 	"context"
@@ -25,9 +25,9 @@ func (d deaf) Watch(func(string, scale.Message), func()) scale.Watcher {
 	return d.Store.Watch(func(string, scale.Message) {}, func() {})
 }
 
-// office is an Office, and what it has got.
+// office is a Bus, and what it has got.
 type office struct {
-	*Office
+	*Bus
 	mu   sync.Mutex
 	got  []string
 	errs []error
@@ -47,7 +47,7 @@ func openWaiting(t *testing.T, store scale.Store, key string, wait time.Duration
 		t.Fatal(err)
 	}
 	o := &office{}
-	o.Office = New(Config{Store: store, Seal: keys, Wait: wait, Failed: func(err error) {
+	o.Bus = New(Config{Store: store, Seal: keys, MaxWait: wait, OnError: func(err error) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.errs = append(o.errs, err)
@@ -68,7 +68,7 @@ func (o *office) want(t *testing.T, messages ...string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !slices.Equal(o.got, messages) {
-		t.Errorf("%s got %q, want %q", o.Node(), o.got, messages)
+		t.Errorf("%s got %q, want %q", o.ReplicaID(), o.got, messages)
 	}
 	o.got = nil
 }
@@ -77,14 +77,14 @@ const key = "a secret of 16 bytes or more"
 
 func send(t *testing.T, from, to *office, kind, body string) {
 	t.Helper()
-	if err := from.Send(t.Context(), to.Node(), kind, []byte(body)); err != nil {
+	if err := from.Send(t.Context(), to.ReplicaID(), kind, []byte(body)); err != nil {
 		t.Errorf("Send: %v", err)
 	}
 }
 
 func tell(t *testing.T, from *office, kind, body string) {
 	t.Helper()
-	if err := from.Tell(t.Context(), kind, []byte(body)); err != nil {
+	if err := from.Broadcast(t.Context(), kind, []byte(body)); err != nil {
 		t.Errorf("Tell: %v", err)
 	}
 }
@@ -125,7 +125,7 @@ type late struct {
 
 func (l *late) Take(ctx context.Context, t scale.Take) (scale.Box, error) {
 	at := l.at
-	if at == nil || t.Reader != closed {
+	if at == nil || t.Reader != closedReader {
 		return l.Store.Take(ctx, t)
 	}
 	l.at = nil
@@ -134,7 +134,7 @@ func (l *late) Take(ctx context.Context, t scale.Take) (scale.Box, error) {
 	return l.Store.Take(ctx, t)
 }
 
-func (l *late) Append(ctx context.Context, p scale.Post) (scale.Rev, string, error) {
+func (l *late) Append(ctx context.Context, p scale.AppendOp) (scale.Rev, string, error) {
 	if l.hold != nil {
 		<-l.hold
 	}
@@ -153,14 +153,14 @@ func TestSendToOneThatLeaves(t *testing.T) {
 		b.want(t, "mail=1")
 		slow.hold = make(chan struct{})
 		sent := make(chan error)
-		go func() { sent <- a.Send(t.Context(), b.Node(), "mail", []byte("2")) }()
+		go func() { sent <- a.Send(t.Context(), b.ReplicaID(), "mail", []byte("2")) }()
 		synctest.Wait() // it has looked, and is about to send
 		b.Close(t.Context())
 		close(slow.hold)
-		if err := <-sent; !errors.Is(err, ErrNobody) {
+		if err := <-sent; !errors.Is(err, ErrNoReplica) {
 			t.Errorf("Send: %v, want ErrNobody", err)
 		}
-		if err := a.Reply(t.Context(), b.Node(), "mail", []byte("3")); !errors.Is(err, ErrNobody) {
+		if err := a.SendUnchecked(t.Context(), b.ReplicaID(), "mail", []byte("3")); !errors.Is(err, ErrNoReplica) {
 			t.Errorf("Reply: %v, want ErrNobody", err)
 		}
 		b.want(t)
@@ -175,7 +175,7 @@ func TestSendWhileOneLeaves(t *testing.T) {
 		a, b := open(t, store, key), open(t, slow, key)
 		defer a.Close(t.Context())
 		slow.at = func(isClosed bool) {
-			if err := a.Reply(t.Context(), b.Node(), "mail", nil); errors.Is(err, ErrNobody) != isClosed {
+			if err := a.SendUnchecked(t.Context(), b.ReplicaID(), "mail", nil); errors.Is(err, ErrNoReplica) != isClosed {
 				t.Errorf("Reply, closed %t: %v", isClosed, err)
 			}
 		}
@@ -225,27 +225,27 @@ func TestLives(t *testing.T) {
 		defer a.Close(t.Context())
 		lives := func(node string, want bool) {
 			t.Helper()
-			if is, err := a.Lives(t.Context(), node); is != want || err != nil {
+			if is, err := a.IsAlive(t.Context(), node); is != want || err != nil {
 				t.Errorf("%s lives: %v, %v", node, is, err)
 			}
 		}
 		time.Sleep(10 * replica.DeadAfter)
-		lives(a.Node(), true)
-		lives(b.Node(), true)
+		lives(a.ReplicaID(), true)
+		lives(b.ReplicaID(), true)
 		b.Close(t.Context())
-		lives(b.Node(), false)
-		if err := a.Send(t.Context(), b.Node(), "x", nil); !errors.Is(err, ErrNobody) {
+		lives(b.ReplicaID(), false)
+		if err := a.Send(t.Context(), b.ReplicaID(), "x", nil); !errors.Is(err, ErrNoReplica) {
 			t.Errorf("to a replica that is gone: %v", err)
 		}
-		if err := a.Send(t.Context(), "nobody", "x", nil); !errors.Is(err, ErrNobody) {
+		if err := a.Send(t.Context(), "nobody", "x", nil); !errors.Is(err, ErrNoReplica) {
 			t.Errorf("to a replica that never was: %v", err)
 		}
 		// Nor has a box come of it, which nobody would read.
 		if messages, _, err := store.Read(t.Context(), "node:nobody", 0, ""); err != nil || len(messages) > 0 {
 			t.Errorf("its box has %d messages, %v", len(messages), err)
 		}
-		if a.Node() == b.Node() || strings.ContainsAny(a.Node(), "-. ") {
-			t.Errorf("names %q, %q", a.Node(), b.Node())
+		if a.ReplicaID() == b.ReplicaID() || strings.ContainsAny(a.ReplicaID(), "-. ") {
+			t.Errorf("names %q, %q", a.ReplicaID(), b.ReplicaID())
 		}
 	})
 }
@@ -261,7 +261,7 @@ func TestAway(t *testing.T) {
 	}{
 		{"for a moment", time.Second, true, false, false},
 		{"for long", 2 * replica.DeadAfter, true, false, false},
-		{"for so long that records are gone", 2 * keepFor, true, false, true},
+		{"for so long that records are gone", 2 * minRetention, true, false, true},
 		{"from one alone", 2 * replica.DeadAfter, false, true, false},
 	} {
 		t.Run(tt.what, func(t *testing.T) {
@@ -278,8 +278,8 @@ func TestAway(t *testing.T) {
 				// b has not been heard of, a has.
 				mine.away.Store(false)
 				time.Sleep(tt.away % replica.PollInterval)
-				err := a.Send(t.Context(), b.Node(), "x", []byte("1"))
-				if errors.Is(err, ErrSilent) != tt.silent || errors.Is(err, scale.ErrUnavailable) != tt.again || err != nil && !tt.silent && !tt.again {
+				err := a.Send(t.Context(), b.ReplicaID(), "x", []byte("1"))
+				if errors.Is(err, ErrReplicaLost) != tt.silent || errors.Is(err, scale.ErrUnavailable) != tt.again || err != nil && !tt.silent && !tt.again {
 					t.Errorf("%v", err)
 				}
 				other.away.Store(false)
@@ -289,7 +289,7 @@ func TestAway(t *testing.T) {
 				}
 				b.want(t, "x=1")
 				time.Sleep(2 * replica.DeadAfter)
-				if err := a.Send(t.Context(), "nobody", "x", nil); err != ErrNobody {
+				if err := a.Send(t.Context(), "nobody", "x", nil); err != ErrNoReplica {
 					t.Errorf("to nobody: %v", err)
 				}
 			})
@@ -300,7 +300,7 @@ func TestAway(t *testing.T) {
 // What is sent to a replica while somebody may wait there arrives, though the
 // store was away from it, or from everybody, for nearly so long.
 func TestWait(t *testing.T) {
-	const wait = 3 * keepFor
+	const wait = 3 * minRetention
 	synctest.Test(t, func(t *testing.T) {
 		store := scale.NewLocal()
 		mine, other := &away{Store: store}, &away{Store: deaf{store}}
@@ -319,7 +319,7 @@ func TestWait(t *testing.T) {
 		time.Sleep(10 * replica.DeadAfter)
 		other.away.Store(true)
 		time.Sleep(wait - time.Second)
-		if err := a.Send(t.Context(), b.Node(), "alone", []byte("2")); err != ErrSilent {
+		if err := a.Send(t.Context(), b.ReplicaID(), "alone", []byte("2")); err != ErrReplicaLost {
 			t.Errorf("Send: %v", err)
 		}
 		other.away.Store(false)
@@ -329,7 +329,7 @@ func TestWait(t *testing.T) {
 		other.away.Store(true)
 		b.Close(t.Context())
 		time.Sleep(wait + 2*replica.DeadAfter)
-		if err := a.Send(t.Context(), b.Node(), "x", nil); err != ErrNobody {
+		if err := a.Send(t.Context(), b.ReplicaID(), "x", nil); err != ErrNoReplica {
 			t.Errorf("to who is gone: %v", err)
 		}
 	})
@@ -345,7 +345,7 @@ func TestFull(t *testing.T) {
 		body := strings.Repeat("x", 512<<10)
 		var sent []string
 		for {
-			err := a.Send(t.Context(), b.Node(), "m", []byte(body))
+			err := a.Send(t.Context(), b.ReplicaID(), "m", []byte(body))
 			if errors.Is(err, scale.ErrFull) {
 				break
 			}
@@ -378,7 +378,7 @@ func TestForeign(t *testing.T) {
 		defer func() { a.Close(t.Context()); stranger.Close(t.Context()) }()
 		send(t, stranger, a, "evil", "1")
 		tell(t, stranger, "evil", "2")
-		if _, _, err := store.Append(t.Context(), scale.Post{Box: common, Data: a.wrap(a.own, "moved", nil), Keep: 1000, TTL: time.Hour}); err != nil {
+		if _, _, err := store.Append(t.Context(), scale.AppendOp{Box: broadcastBox, Data: a.sealMessage(a.inbox, "moved", nil), Keep: 1000, TTL: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
 		a.want(t)
@@ -433,10 +433,10 @@ func (s *away) Take(ctx context.Context, t scale.Take) (scale.Box, error) {
 // What a killed replica leaves in the store has an end, although questions have none.
 func TestKeepHasAnEnd(t *testing.T) {
 	for wait, want := range map[time.Duration]time.Duration{
-		0: keepFor, -1: keepFor, time.Hour: time.Hour + replica.DeadAfter, keepMost: keepMost, math.MaxInt64: keepMost,
+		0: minRetention, -1: minRetention, time.Hour: time.Hour + replica.DeadAfter, maxRetention: maxRetention, math.MaxInt64: maxRetention,
 	} {
-		if o := New(Config{Wait: wait}); o.keep != want {
-			t.Errorf("who waits for %v: it is kept for %v, want %v", wait, o.keep, want)
+		if o := New(Config{MaxWait: wait}); o.retention != want {
+			t.Errorf("who waits for %v: it is kept for %v, want %v", wait, o.retention, want)
 		}
 	}
 }

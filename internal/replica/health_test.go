@@ -29,16 +29,16 @@ func TestContact(t *testing.T) {
 		{"x", false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			c := replica.Contact{Lease: 10 * time.Second}
+			c := replica.Health{Lease: 10 * time.Second}
 			for i, what := range tt.seconds {
 				if i > 0 {
 					time.Sleep(time.Second)
 				}
 				if what != silence {
-					c.Note(what == ok)
+					c.Record(what == ok)
 				}
 			}
-			if got := c.Held(); got != tt.want {
+			if got := c.IsTrusted(); got != tt.want {
 				t.Errorf("%s: %v", tt.seconds, got)
 			}
 		})

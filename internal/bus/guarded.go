@@ -1,4 +1,4 @@
-package post
+package bus
 
 import (
 	"context"
@@ -16,11 +16,11 @@ func Guard(store scale.Store) scale.Store {
 	return guardedStore{scale.Checked(store), stays}
 }
 
-// Bounded reports whether a store that Guard has returned bounds the time of its
+// HasTimeout reports whether a store that Guard has returned bounds the time of its
 // calls by itself, so that who waits for one needs no timer.
-func Bounded(store scale.Store) bool {
+func HasTimeout(store scale.Store) bool {
 	g, ok := store.(guardedStore)
-	return ok && g.stays
+	return ok && g.inline
 }
 
 // guardedStore is what Guard returns. Calls run on goroutines of their own, which
@@ -28,12 +28,12 @@ func Bounded(store scale.Store) bool {
 // ends no goroutine, and its calls end in time.
 type guardedStore struct {
 	scale.Store
-	stays bool
+	inline bool
 }
 
 // try calls fn, and returns whatever fn does.
 func (g guardedStore) try(fn func() error) (err error) {
-	if !g.stays {
+	if !g.inline {
 		return safely.Try(fn)
 	}
 	if failure := safely.Call(func() { err = fn() }); failure != nil {
@@ -43,8 +43,8 @@ func (g guardedStore) try(fn func() error) (err error) {
 }
 
 // Get implements scale.Store.
-func (g guardedStore) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
-	if g.stays {
+func (g guardedStore) Get(ctx context.Context, looks ...scale.GetOp) ([]scale.Entry, error) {
+	if g.inline {
 		return g.get(ctx, looks)
 	}
 	return g.getApart(ctx, looks)
@@ -52,7 +52,7 @@ func (g guardedStore) Get(ctx context.Context, looks ...scale.Look) ([]scale.Ent
 
 // get is Get on this goroutine. Every request of a session makes this call, so that
 // it is apart from getApart, which allocates what it shares with a goroutine.
-func (g guardedStore) get(ctx context.Context, looks []scale.Look) (found []scale.Entry, err error) {
+func (g guardedStore) get(ctx context.Context, looks []scale.GetOp) (found []scale.Entry, err error) {
 	if failure := safely.Call(func() { found, err = g.Store.Get(ctx, looks...) }); failure != nil {
 		return nil, failure
 	}
@@ -60,7 +60,7 @@ func (g guardedStore) get(ctx context.Context, looks []scale.Look) (found []scal
 }
 
 // getApart is Get on a goroutine of its own.
-func (g guardedStore) getApart(ctx context.Context, looks []scale.Look) (found []scale.Entry, err error) {
+func (g guardedStore) getApart(ctx context.Context, looks []scale.GetOp) (found []scale.Entry, err error) {
 	err = safely.Try(func() (err error) { found, err = g.Store.Get(ctx, looks...); return err })
 	return found, err
 }
@@ -71,14 +71,14 @@ func (g guardedStore) Put(ctx context.Context, writes ...scale.Write) (written [
 	return written, err
 }
 
-// Due implements scale.Store.
-func (g guardedStore) Due(ctx context.Context, part, index, owner string, max int, lease time.Duration) (due []scale.Entry, err error) {
-	err = g.try(func() (err error) { due, err = g.Store.Due(ctx, part, index, owner, max, lease); return err })
+// ClaimDue implements scale.Store.
+func (g guardedStore) ClaimDue(ctx context.Context, part, index, owner string, max int, lease time.Duration) (due []scale.Entry, err error) {
+	err = g.try(func() (err error) { due, err = g.Store.ClaimDue(ctx, part, index, owner, max, lease); return err })
 	return due, err
 }
 
 // Append implements scale.Store.
-func (g guardedStore) Append(ctx context.Context, p scale.Post) (rev scale.Rev, reader string, err error) {
+func (g guardedStore) Append(ctx context.Context, p scale.AppendOp) (rev scale.Rev, reader string, err error) {
 	err = g.try(func() (err error) { rev, reader, err = g.Store.Append(ctx, p); return err })
 	return rev, reader, err
 }
@@ -103,8 +103,8 @@ func (g guardedStore) Watch(fn func(subject string, m scale.Message), gap func()
 	return w
 }
 
-// guardedWatcher is a Watcher of a guardedStore. One that did not come to be has
-// failed set, and hears nothing: what it would is found by looks.
+// guardedWatcher is a Watcher of a guardedStore. If Watch has failed, failed is set and no
+// hints come; polls find the same changes.
 type guardedWatcher struct {
 	scale.Watcher
 	failed error

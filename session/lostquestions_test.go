@@ -133,7 +133,7 @@ func TestLostOnOwnStream(t *testing.T) {
 		defer leave()
 		ask(2000)
 		_, message := claim()
-		s.history.unsent(message)
+		s.history.restoreUnsent(message)
 		if err := <-answered; !errors.Is(err, errLost) {
 			t.Errorf("the question that was not sent ended with %v", err)
 		}

@@ -59,13 +59,13 @@ func TestState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(back.state(), st) {
-		t.Errorf("restored %+v\nof %+v", back.state(), st)
+	if !reflect.DeepEqual(back.snapshot(), st) {
+		t.Errorf("restored %+v\nof %+v", back.snapshot(), st)
 	}
 	if back.ID() != "id" || back.Principal() != "alice" || back.Revision() != protocol.V20250618 || back.ClientInfo().Name != "c" ||
 		!back.Capabilities().Roots.ListChanged || !back.Initialized() || back.LogLevel() != protocol.LevelError ||
 		!back.Subscribed("file:///a") || !back.Subscribed("file:///b") || back.Subscribed("file:///c") {
-		t.Errorf("restored %+v", back.state())
+		t.Errorf("restored %+v", back.snapshot())
 	}
 	g := frameIn(back)
 	for name, want := range values {
@@ -85,22 +85,22 @@ func TestState(t *testing.T) {
 		t.Errorf("a key that is not stored moved: %+v", got)
 	}
 	cartKey.Update(g, func(c cart) cart { return cart{append(c.Items, "milk")} })
-	if again, _ := restore(t.Context(), back.state()); len(cartKey.GetOrSet(frameIn(again), func() cart { return cart{} }).Items) != 2 {
+	if again, _ := restore(t.Context(), back.snapshot()); len(cartKey.GetOrSet(frameIn(again), func() cart { return cart{} }).Items) != 2 {
 		t.Error("an update after the move was lost")
 	}
 }
 
 func TestRestoreRefuses(t *testing.T) {
-	good := state{ID: "x", Revision: "2025-06-18"}
+	good := snapshot{ID: "x", Revision: "2025-06-18"}
 	if _, err := restore(t.Context(), &good); err != nil {
 		t.Fatal(err)
 	}
-	for name, change := range map[string]func(*state){
-		"revision": func(s *state) { s.Revision = "1999-01-01" },
-		"modern":   func(s *state) { s.Revision = "2026-07-28" },
-		"id":       func(s *state) { s.ID = "" },
-		"assign":   func(s *state) { s.Assigns = map[string]json.RawMessage{"name:a": []byte(`{"t":"chan","v":1}`)} },
-		"value":    func(s *state) { s.Assigns = map[string]json.RawMessage{"name:a": []byte(`{"t":"int","v":"x"}`)} },
+	for name, change := range map[string]func(*snapshot){
+		"revision": func(s *snapshot) { s.Revision = "1999-01-01" },
+		"modern":   func(s *snapshot) { s.Revision = "2026-07-28" },
+		"id":       func(s *snapshot) { s.ID = "" },
+		"assign":   func(s *snapshot) { s.Assigns = map[string]json.RawMessage{"name:a": []byte(`{"t":"chan","v":1}`)} },
+		"value":    func(s *snapshot) { s.Assigns = map[string]json.RawMessage{"name:a": []byte(`{"t":"int","v":"x"}`)} },
 	} {
 		bad := good
 		change(&bad)
@@ -119,44 +119,44 @@ func TestMerge(t *testing.T) {
 		}
 		return m
 	}
-	base := state{ID: "x", LogLevel: protocol.LevelInfo, Subscriptions: []string{"a", "b", "c"}, Assigns: raw("n", "1", "m", "1")}
+	base := snapshot{ID: "x", LogLevel: protocol.LevelInfo, Subscriptions: []string{"a", "b", "c"}, Assigns: raw("n", "1", "m", "1")}
 	for name, tt := range map[string]struct {
-		mine, theirs, want func(*state)
+		mine, theirs, want func(*snapshot)
 	}{
-		"nothing": {func(*state) {}, func(*state) {}, func(*state) {}},
+		"nothing": {func(*snapshot) {}, func(*snapshot) {}, func(*snapshot) {}},
 		"mine alone": {
-			func(s *state) {
+			func(s *snapshot) {
 				s.Initialized, s.LogLevel, s.Subscriptions, s.Assigns = true, protocol.LevelError, []string{"b", "c", "d"}, raw("n", "2", "m", "1", "new", "3")
 			},
-			func(*state) {},
-			func(s *state) {
+			func(*snapshot) {},
+			func(s *snapshot) {
 				s.Initialized, s.LogLevel, s.Subscriptions, s.Assigns = true, protocol.LevelError, []string{"b", "c", "d"}, raw("n", "2", "m", "1", "new", "3")
 			},
 		},
 		"theirs alone": {
-			func(*state) {},
-			func(s *state) {
+			func(*snapshot) {},
+			func(s *snapshot) {
 				s.Initialized, s.LogLevel, s.Subscriptions, s.Assigns = true, protocol.LevelError, nil, raw("n", "2", "m", "1")
 			},
-			func(s *state) {
+			func(s *snapshot) {
 				s.Initialized, s.LogLevel, s.Subscriptions, s.Assigns = true, protocol.LevelError, nil, raw("n", "2", "m", "1")
 			},
 		},
 		"both": {
-			func(s *state) {
+			func(s *snapshot) {
 				s.LogLevel, s.Subscriptions, s.Assigns = protocol.LevelError, []string{"a", "c", "x"}, raw("n", "2", "m", "1")
 			},
-			func(s *state) {
+			func(s *snapshot) {
 				s.Initialized, s.Subscriptions, s.Assigns = true, []string{"a", "b", "y"}, raw("n", "1", "m", "5", "k", "6")
 			},
-			func(s *state) {
+			func(s *snapshot) {
 				s.Initialized, s.LogLevel, s.Subscriptions, s.Assigns = true, protocol.LevelError, []string{"a", "x", "y"}, raw("n", "2", "m", "5", "k", "6")
 			},
 		},
 		"the same value": {
-			func(s *state) { s.LogLevel, s.Assigns = protocol.LevelError, raw("n", "2", "m", "1") },
-			func(s *state) { s.LogLevel, s.Assigns = protocol.LevelDebug, raw("n", "3", "m", "1") },
-			func(s *state) { s.LogLevel, s.Assigns = protocol.LevelError, raw("n", "2", "m", "1") },
+			func(s *snapshot) { s.LogLevel, s.Assigns = protocol.LevelError, raw("n", "2", "m", "1") },
+			func(s *snapshot) { s.LogLevel, s.Assigns = protocol.LevelDebug, raw("n", "3", "m", "1") },
+			func(s *snapshot) { s.LogLevel, s.Assigns = protocol.LevelError, raw("n", "2", "m", "1") },
 		},
 	} {
 		mine, theirs, want := base, base, base

@@ -13,9 +13,9 @@ import (
 // serves makes a hub serve lists of which all have the digest, but for tools.
 func (h *hub) serves(release, tools string) {
 	h.mu.Lock()
-	h.offers = map[string]string{Lists[0]: tools, Lists[1]: release, Lists[2]: release}
+	h.offers = map[string]string{ListPrefix[0]: tools, ListPrefix[1]: release, ListPrefix[2]: release}
 	h.mu.Unlock()
-	h.Serve()
+	h.MarkServing()
 	synctest.Wait()
 }
 
@@ -24,7 +24,7 @@ func (h *hub) kill(e *engine) {
 	h.fleet.mu.Lock()
 	h.fleet.left, h.fleet.rev = true, 0
 	h.fleet.mu.Unlock()
-	e.dead.Store(h.config.Node, true)
+	e.dead.Store(h.config.ReplicaID, true)
 	h.Close(context.Background())
 }
 
@@ -36,8 +36,8 @@ func TestReleases(t *testing.T) {
 		t.Run(fmt.Sprint("killed=", killed), func(t *testing.T) {
 			together(t, 4, func(t *testing.T, e *engine, hubs []*hub) {
 				old, tester := hubs[:3], hubs[3]
-				tester.Join(nil, Lists[0], 0)
-				tester.Join(nil, Lists[1], 0)
+				tester.Subscribe(nil, ListPrefix[0], 0)
+				tester.Subscribe(nil, ListPrefix[1], 0)
 				told := func(when string, lists ...string) {
 					t.Helper()
 					time.Sleep(time.Minute)
@@ -52,8 +52,8 @@ func TestReleases(t *testing.T) {
 					come := open(t, e)
 					come.serves("1", "b")
 					if next = append(next, come); i == 0 {
-						told("the first of the next", Lists[0])
-						come.want(t, "the first of the next itself", Lists[0])
+						told("the first of the next", ListPrefix[0])
+						come.want(t, "the first of the next itself", ListPrefix[0])
 					}
 					if killed {
 						h.kill(e)
@@ -61,7 +61,7 @@ func TestReleases(t *testing.T) {
 						h.Close(context.Background())
 					}
 					if i == len(old)-1 {
-						told("the last has gone", Lists[0])
+						told("the last has gone", ListPrefix[0])
 					} else {
 						told("between")
 					}
@@ -104,8 +104,8 @@ func TestFleetKeys(t *testing.T) {
 func TestFleetIsQuiet(t *testing.T) {
 	together(t, 3, func(t *testing.T, e *engine, hubs []*hub) {
 		for _, h := range hubs {
-			h.Join(nil, Lists[0], 0)
-			h.serves("1", h.config.Node)
+			h.Subscribe(nil, ListPrefix[0], 0)
+			h.serves("1", h.config.ReplicaID)
 		}
 		time.Sleep(time.Minute)
 		for _, h := range hubs {
@@ -127,12 +127,12 @@ func TestFleetIsQuiet(t *testing.T) {
 		e.away.Store(true)
 		time.Sleep(time.Minute)
 		for _, h := range hubs {
-			e.dead.Store(h.config.Node, true)
+			e.dead.Store(h.config.ReplicaID, true)
 		}
 		e.away.Store(false)
 		time.Sleep(replica.DeadAfter - 5*time.Second)
 		for _, h := range hubs {
-			e.dead.Delete(h.config.Node)
+			e.dead.Delete(h.config.ReplicaID)
 		}
 		quiet("the store was away")
 	})

@@ -24,9 +24,9 @@ func (o *outage) fails(part string, write bool) bool {
 	return o.away.Load() && o.where[part] && (write || !o.reads)
 }
 
-func (o *outage) Get(ctx context.Context, looks ...scale.Look) (found []scale.Entry, err error) {
+func (o *outage) Get(ctx context.Context, looks ...scale.GetOp) (found []scale.Entry, err error) {
 	for _, look := range looks {
-		if o.fails(look.Key.Part, look.In > 0 || look.TTL > 0) {
+		if o.fails(look.Key.Partition, look.In > 0 || look.TTL > 0) {
 			found, err = append(found, scale.Entry{Key: look.Key, Err: errDown}), errDown
 			continue
 		}
@@ -38,7 +38,7 @@ func (o *outage) Get(ctx context.Context, looks ...scale.Look) (found []scale.En
 
 func (o *outage) Put(ctx context.Context, writes ...scale.Write) (made []scale.Entry, err error) {
 	for _, w := range writes {
-		if o.fails(w.Key.Part, true) {
+		if o.fails(w.Key.Partition, true) {
 			made, err = append(made, scale.Entry{Key: w.Key, Err: errDown}), errDown
 			continue
 		}
@@ -48,14 +48,14 @@ func (o *outage) Put(ctx context.Context, writes ...scale.Write) (made []scale.E
 	return made, err
 }
 
-func (o *outage) Due(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error) {
+func (o *outage) ClaimDue(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error) {
 	switch {
 	case o.fails(part, o.uses[part]):
 		return nil, errDown
 	case o.away.Load() && o.where[part]:
 		return nil, nil
 	}
-	return o.Store.Due(ctx, part, index, owner, max, lease)
+	return o.Store.ClaimDue(ctx, part, index, owner, max, lease)
 }
 
 // watched is that Store for one replica; it knows when that looked after a part last.
@@ -73,14 +73,14 @@ func (w *watched) note(part string) {
 
 func (w *watched) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, error) {
 	if writes[0].Key.Name == "contact" {
-		w.note(writes[0].Key.Part)
+		w.note(writes[0].Key.Partition)
 	}
 	return w.outage.Put(ctx, writes...)
 }
 
-func (w *watched) Due(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error) {
+func (w *watched) ClaimDue(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error) {
 	w.note(part)
-	return w.outage.Due(ctx, part, index, owner, max, lease)
+	return w.outage.ClaimDue(ctx, part, index, owner, max, lease)
 }
 
 // A session with a stream lives, though its replica could not say so for longer than a
@@ -93,26 +93,26 @@ func TestOutageEndsNoSession(t *testing.T) {
 				store := &outage{Store: scale.NewLocal(), where: map[string]bool{}, reads: reads}
 				m, _ := manage(t, store, idle)
 				defer m.Close(context.Background(), core.ErrSessionClosed)
-				m.Share(nil)
+				m.StartReplication(nil)
 				time.Sleep(time.Second) // so that they do not look after it at the same time
 				s := opened(t, m)
-				defer s.hold()()
-				store.uses = map[string]bool{s.key.Part: true}
-				for part := range slots {
-					store.where[partOf(part)] = reads || partOf(part) == s.key.Part
+				defer s.retain()()
+				store.uses = map[string]bool{s.key.Partition: true}
+				for part := range partitions {
+					store.where[partition(part)] = reads || partition(part) == s.key.Partition
 				}
-				seen := &watched{outage: store, part: s.key.Part}
+				seen := &watched{outage: store, part: s.key.Partition}
 				other, _ := manage(t, seen, idle)
 				defer other.Close(context.Background(), core.ErrSessionClosed)
-				other.Share(nil)
+				other.StartReplication(nil)
 				time.Sleep(idle)
 				store.away.Store(true)
 				time.Sleep(2 * idle)
-				round := slots * other.tick()
+				round := partitions * other.renewInterval()
 				time.Sleep(time.Until(seen.at.Load().Add(round - time.Millisecond)))
 				store.away.Store(false)
 				time.Sleep(2 * round)
-				if ok, err := other.stands(t.Context(), s.ID(), nil); !ok || err != nil {
+				if ok, err := other.existsInStore(t.Context(), s.ID(), nil); !ok || err != nil {
 					t.Errorf("it has ended while its stream was open; %v", err)
 				}
 			})

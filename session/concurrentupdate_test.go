@@ -185,11 +185,11 @@ func TestChangeAtTheEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Use()
-		e, err := f.store.Store.Get(t.Context(), scale.Look{Key: keyOf(id)})
+		e, err := f.store.Store.Get(t.Context(), scale.GetOp{Key: sessionKey(id)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.store.Store.Put(context.Background(), scale.Write{Key: keyOf(id), Prev: e[0].Rev}); err != nil {
+		if _, err := f.store.Store.Put(context.Background(), scale.Write{Key: sessionKey(id), Prev: e[0].Rev}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.Assigns().Change(ticketKey, add); !errors.Is(err, core.ErrSessionDeleted) {

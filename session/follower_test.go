@@ -14,8 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/bus"
 	"github.com/talaria-go/mcp/internal/core"
-	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/share"
@@ -49,12 +49,12 @@ func (d *deaf) failing(fn func() error) error {
 	return errDown
 }
 
-func (d *deaf) Get(ctx context.Context, looks ...scale.Look) (found []scale.Entry, err error) {
+func (d *deaf) Get(ctx context.Context, looks ...scale.GetOp) (found []scale.Entry, err error) {
 	err = d.failing(func() (err error) { found, err = d.Store.Get(ctx, looks...); return err })
 	return found, err
 }
 
-func (d *deaf) Append(ctx context.Context, p scale.Post) (rev scale.Rev, reader string, err error) {
+func (d *deaf) Append(ctx context.Context, p scale.AppendOp) (rev scale.Rev, reader string, err error) {
 	if d.full.Load() {
 		return 0, "", scale.ErrFull
 	}
@@ -88,7 +88,7 @@ type team struct {
 	deaf    atomic.Bool
 	fails   atomic.Pointer[func() int]
 	all     []*Manager
-	offices []*post.Office
+	offices []*bus.Bus
 	gone    []bool
 	id      string // of a session, opened at 0
 }
@@ -106,10 +106,10 @@ func newTeam(t *testing.T, n int) *team {
 	f := &team{t: t, store: newShaky(), gone: make([]bool, n)}
 	for range n {
 		store := &deaf{Store: f.store, deaf: &f.deaf, fails: &f.fails}
-		office := post.New(post.Config{Store: store, Seal: keys("post")})
-		m := NewManager(Config{Store: store, Seal: keys("session"), Node: office.Node(), Post: office, Idle: idle})
-		office.Start(func(message post.Message) { m.Delivered(message) })
-		m.Share(func(string, bool) {})
+		office := bus.New(bus.Config{Store: store, Seal: keys("post")})
+		m := NewManager(Config{Store: store, Seal: keys("session"), ReplicaID: office.ReplicaID(), Bus: office, IdleTimeout: idle})
+		office.Start(func(message bus.Message) { m.HandleMessage(message) })
+		m.StartReplication(func(string, bool) {})
 		f.all, f.offices, f.stores = append(f.all, m), append(f.offices, office), append(f.stores, store)
 	}
 	synctest.Wait()
@@ -168,8 +168,8 @@ func (f *team) at(i int) *Session {
 
 // id returns the id of an event of a stream of 0, which answers request 7.
 func (f *team) event(n int) string {
-	h := &f.all[0].Here(f.id).history
-	return h.idOf(h.numbers.answers.Load()*maxLate+(h.begun-1)%maxLate, uint64(n), protocol.NewID(7))
+	h := &f.all[0].Local(f.id).history
+	return h.idOf(h.numbers.answers.Load()*maxSavedAnswers+(h.begun-1)%maxSavedAnswers, uint64(n), protocol.NewID(7))
 }
 
 // call begins the stream of an answer at 0. Its client has event 1, and leaves.
@@ -208,7 +208,7 @@ func (f *team) back(i int, last string) *listener {
 	s := f.at(i)
 	go func() {
 		defer close(l.done)
-		l.err = s.Serve(last, l)
+		l.err = s.ServeStream(last, l)
 	}()
 	synctest.Wait()
 	return l
@@ -278,7 +278,7 @@ func TestTail(t *testing.T) {
 		st.End([]byte("answer"))
 		l.wants(t, "7=answer")
 		l.ended(t, true)
-		if f.event(7) != f.all[0].Here(f.id).history.idOf(maxLate, 7, protocol.NewID(7)) {
+		if f.event(7) != f.all[0].Local(f.id).history.idOf(maxSavedAnswers, 7, protocol.NewID(7)) {
 			t.Error("the id is another one")
 		}
 
@@ -298,7 +298,7 @@ func TestTail(t *testing.T) {
 	})
 }
 
-// empty wants no tail and no source to be left.
+// empty wants no follower and no leader to be left.
 func (f *team) empty() {
 	f.t.Helper()
 	synctest.Wait()
@@ -350,7 +350,7 @@ func TestTailTakesOver(t *testing.T) {
 				s := f.at(i + 1)
 				l := &listener{client: newClient(), done: make(chan struct{})}
 				both[i] = l
-				go func() { defer close(l.done); l.err = s.Serve(f.event(1), l) }()
+				go func() { defer close(l.done); l.err = s.ServeStream(f.event(1), l) }()
 			}
 			time.Sleep(5 * time.Second)
 			st.End([]byte("answer"))
@@ -438,7 +438,7 @@ func TestTailLate(t *testing.T) {
 			l.wants(t)
 			l.ended(t, true)
 		}
-		time.Sleep(lateFor)
+		time.Sleep(answerTTL)
 		l := f.back(1, last)
 		l.wants(t, goneError)
 	})
@@ -460,8 +460,8 @@ func (f *team) answers(id string, texts ...string) (last []string) {
 // stored returns how many late answers the store has of a session, from 0.
 func (f *team) stored(id string) (n int) {
 	f.t.Helper()
-	for place := range uint64(maxLate) {
-		e, err := f.store.Get(f.t.Context(), scale.Look{Key: lateKey(id, f.all[0].relay.late.node, place)})
+	for place := range uint64(maxSavedAnswers) {
+		e, err := f.store.Get(f.t.Context(), scale.GetOp{Key: answerKey(id, f.all[0].relay.late.node, place)})
 		if err != nil {
 			f.t.Fatal(err)
 		}
@@ -478,7 +478,7 @@ func TestLateNewest(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		id, other := f.id, f.open()
 		var texts []string
-		for i := range 3 * maxLate {
+		for i := range 3 * maxSavedAnswers {
 			texts = append(texts, fmt.Sprint("answer", i))
 		}
 		var last []string
@@ -487,13 +487,13 @@ func TestLateNewest(t *testing.T) {
 			f.answers(other, text)
 		}
 		f.id = id
-		if n := f.stored(id); n != maxLate {
+		if n := f.stored(id); n != maxSavedAnswers {
 			t.Errorf("the store has %d answers", n)
 		}
 		f.kill(0)
 		for i, from := range last {
 			l := f.back(1, from)
-			if i < len(last)-maxLate {
+			if i < len(last)-maxSavedAnswers {
 				l.wants(t, goneError)
 			} else {
 				l.wants(t, "2="+texts[i])
@@ -515,7 +515,7 @@ func TestLateEnds(t *testing.T) {
 		if err := f.all[2].Stop(f.at(2), core.ErrSessionDeleted); err != nil {
 			t.Fatal(err)
 		}
-		f.all[0].Changed(id, true)
+		f.all[0].HandleChange(id, true)
 		time.Sleep(time.Minute)
 		if n, others := f.stored(id), f.stored(other); n != 0 || others != 1 {
 			t.Errorf("the store has %d answers, and %d of another session", n, others)
@@ -529,8 +529,8 @@ func TestLateEnds(t *testing.T) {
 				t.Errorf("%d sessions have %d bytes", len(l.of), l.bytes.Used())
 			}
 		}
-		counts(1, 1+lateSize)
-		time.Sleep(lateFor)
+		counts(1, 1+savedAnswerOverhead)
+		time.Sleep(answerTTL)
 		counts(0, 0)
 	})
 	// One that ends where its calls were.
@@ -551,7 +551,7 @@ func TestLateBytes(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		l := f.all[0].relay.late
 		l.mu.Lock()
-		l.bytes = share.New("bytes", 10*(1000+lateSize), 0, share.Half)
+		l.bytes = share.New("bytes", 10*(1000+savedAnswerOverhead), 0, share.Half)
 		l.mu.Unlock()
 		sum := 0
 		var ids []string
@@ -568,7 +568,7 @@ func TestLateBytes(t *testing.T) {
 		if n := f.stored(ids[0]); n != 1 {
 			t.Errorf("the store has %d answers", n)
 		}
-		time.Sleep(lateFor + time.Minute)
+		time.Sleep(answerTTL + time.Minute)
 		f.id = f.open()
 		f.answers(f.id, "z")
 		if n := f.stored(f.id); n != 1 {
@@ -598,7 +598,7 @@ func TestLateShutdown(t *testing.T) {
 	})
 	// No history has it.
 	together(t, func(t *testing.T, f *team) {
-		f.all[0].Here(f.id).history.maxEvent = 1
+		f.all[0].Local(f.id).history.maxEvent = 1
 		st := f.call()
 		last := f.event(1)
 		f.store.beforePut = func() { time.Sleep(2 * time.Second) }
@@ -658,11 +658,11 @@ func TestTailLeavesUnheard(t *testing.T) {
 // Who has the answer hears nothing of it that its replica is gone then.
 func TestTailAnsweredOnce(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
-		src := &source{relay: f.all[0].relay, news: make(chan struct{}, 1)}
-		if err := f.all[0].Here(f.id).history.send(src, record{stream: 8, event: 2, message: []byte("answer"), answer: true}); err != nil {
+		src := &leader{relay: f.all[0].relay, news: make(chan struct{}, 1)}
+		if err := f.all[0].Local(f.id).history.send(src, event{stream: 8, event: 2, message: []byte("answer"), answer: true}); err != nil {
 			t.Fatal(err)
 		}
-		if e, _ := src.next(); e == nil || len(e.Events) != 1 || e.End != endOver {
+		if e, _ := src.next(); e == nil || len(e.Events) != 1 || e.End != reasonDone {
 			t.Errorf("%+v is sent, and the end with another message", e)
 		}
 	})
@@ -685,7 +685,7 @@ func TestTailAnsweredOnce(t *testing.T) {
 // before it has it.
 func TestTailLeavesLong(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
-		f.all[0].Here(f.id).history.maxEvent = 1
+		f.all[0].Local(f.id).history.maxEvent = 1
 		st := f.call()
 		l := f.back(1, f.event(1))
 		l.mu.Lock()
@@ -710,32 +710,32 @@ func TestTailHeld(t *testing.T) {
 	}
 	store := scale.NewLocal()
 	heard := make(chan string, 100)
-	offices := [2]*post.Office{post.New(post.Config{Store: store, Seal: keys}), post.New(post.Config{Store: store, Seal: keys})}
-	m := NewManager(Config{Store: store, Seal: keys, Node: offices[0].Node(), Post: offices[0], Idle: idle})
-	m.Share(func(string, bool) {})
-	offices[0].Start(func(message post.Message) { m.Delivered(message) })
-	offices[1].Start(func(message post.Message) { heard <- string(message.Body) })
+	offices := [2]*bus.Bus{bus.New(bus.Config{Store: store, Seal: keys}), bus.New(bus.Config{Store: store, Seal: keys})}
+	m := NewManager(Config{Store: store, Seal: keys, ReplicaID: offices[0].ReplicaID(), Bus: offices[0], IdleTimeout: idle})
+	m.StartReplication(func(string, bool) {})
+	offices[0].Start(func(message bus.Message) { m.HandleMessage(message) })
+	offices[1].Start(func(message bus.Message) { heard <- string(message.Body) })
 	s, err := m.Open(t.Context(), core.ClientInfo{Revision: protocol.V20251125})
 	if err != nil {
 		t.Fatal(err)
 	}
 	stuck := &stuckSink{until: make(chan struct{})}
 	st := s.OpenStream(stuck, protocol.NewID(7))
-	last := s.history.idOf(st.(*stream).number, 1, protocol.NewID(7))
+	last := s.history.idOf(st.(*answerStream).number, 1, protocol.NewID(7))
 	stuck.stuck.Store(true)
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
 		_ = st.Send([]byte("a"))
 	}()
-	for st.(*stream).mu.TryLock() {
-		st.(*stream).mu.Unlock()
+	for st.(*answerStream).mu.TryLock() {
+		st.(*answerStream).mu.Unlock()
 	}
-	ask := func(a tailAsk) {
+	ask := func(a followRequest) {
 		t.Helper()
 		a.Session, a.Tail, a.After = s.ID(), 1, last
 		body, _ := json.Marshal(a)
-		if err := offices[1].Send(t.Context(), offices[0].Node(), letterTail, body); err != nil {
+		if err := offices[1].Send(t.Context(), offices[0].ReplicaID(), msgFollow, body); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -750,21 +750,21 @@ func TestTailHeld(t *testing.T) {
 			t.Fatalf("nothing is heard, not %s", want)
 		}
 	}
-	ask(tailAsk{Again: true})
+	ask(followRequest{Again: true})
 	wants(`{"tail":1,"first":1}`)
-	ask(tailAsk{Again: true})
+	ask(followRequest{Again: true})
 	wants(`{"tail":1,"first":1}`)
-	ask(tailAsk{Left: true})
+	ask(followRequest{Left: true})
 	for left := false; !left; { // it has come
 		m.relay.mu.Lock()
 		for _, src := range m.relay.sources {
-			left = src.isLeft()
+			left = src.isGone()
 		}
 		m.relay.mu.Unlock()
 	}
 	close(stuck.until)
 	<-sent
-	wants(endOver)
+	wants(reasonDone)
 	st.End([]byte("answer"))
 	m.Close(context.Background(), core.ErrSessionClosed)
 	for _, office := range offices {
@@ -772,7 +772,7 @@ func TestTailHeld(t *testing.T) {
 	}
 }
 
-// A client that leaves a tail before it has the answer finds it, too.
+// A client that leaves a follower before it has the answer finds it, too.
 func TestTailLeaves(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		st := f.call()
@@ -872,7 +872,7 @@ func TestTailStoreAway(t *testing.T) {
 		other := f.at(2)
 		f.store.down.Store(true)
 		refused := &listener{client: newClient(), done: make(chan struct{})}
-		fault, _ := errors.AsType[*protocol.Error](other.Serve(f.event(1), refused))
+		fault, _ := errors.AsType[*protocol.Error](other.ServeStream(f.event(1), refused))
 		if fault == nil || fault.Code != protocol.CodeUnavailable || fault.RetryAfter == 0 || refused.opens.Load() != 0 {
 			t.Errorf("refused with %+v", fault)
 		}
@@ -926,7 +926,7 @@ func TestTailStoreAwayLong(t *testing.T) {
 	})
 }
 
-// A replica that has too many sources says so, once to each who asks.
+// A replica that has too many leaders says so, once to each who asks.
 func TestTailCrowded(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		st := f.call()
@@ -934,9 +934,9 @@ func TestTailCrowded(t *testing.T) {
 		r := f.all[0].relay
 		r.mu.Lock()
 		sources := r.sources
-		r.sources = make(map[sourceKey]*source)
-		for i := range uint64(2 * allTails) {
-			r.sources[sourceKey{"none", i}] = &source{}
+		r.sources = make(map[followerKey]*leader)
+		for i := range uint64(2 * maxFollowersTotal) {
+			r.sources[followerKey{"none", i}] = &leader{}
 		}
 		r.mu.Unlock()
 		l := f.back(2, f.event(1))
@@ -945,7 +945,7 @@ func TestTailCrowded(t *testing.T) {
 		if fault == nil || fault.Code != protocol.CodeBusy || fault.RetryAfter == 0 || l.opens.Load() > 0 {
 			t.Errorf("refused with %+v", fault)
 		}
-		time.Sleep(10 * time.Second) // that one's source is not found either
+		time.Sleep(10 * time.Second) // that one's leader is not found either
 		known.ended(t, true)
 		r.mu.Lock()
 		if len(r.refused) > 0 {
@@ -966,14 +966,14 @@ func TestTailEnds(t *testing.T) {
 		s := f.at(1)
 		f.all[1].relay.close()
 		l := &listener{client: newClient(), done: make(chan struct{})}
-		fault, _ := errors.AsType[*protocol.Error](s.Serve(f.event(1), l))
+		fault, _ := errors.AsType[*protocol.Error](s.ServeStream(f.event(1), l))
 		if fault == nil || fault.Code != protocol.CodeUnavailable || fault.RetryAfter == 0 || l.opens.Load() > 0 {
 			t.Errorf("refused with %+v", fault)
 		}
 	})
 }
 
-// A session that is deleted takes its tails with it.
+// A session that is deleted takes its followers with it.
 func TestTailOfDeleted(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		st := f.call()
@@ -982,7 +982,7 @@ func TestTailOfDeleted(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, m := range f.all {
-			m.Changed(f.id, true)
+			m.HandleChange(f.id, true)
 		}
 		l.ended(t, true)
 		l.wants(t)
@@ -993,7 +993,7 @@ func TestTailOfDeleted(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		f.call()
 		l := f.back(1, f.event(1))
-		f.all[0].Changed(f.id, true)
+		f.all[0].HandleChange(f.id, true)
 		l.ended(t, true)
 		l.wants(t)
 	})
@@ -1003,7 +1003,7 @@ func TestTailOfDeleted(t *testing.T) {
 func TestTailRefused(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		f.call()
-		h := &f.all[0].Here(f.id).history
+		h := &f.all[0].Local(f.id).history
 		refused := func(last, want string) {
 			t.Helper()
 			l := f.back(1, last)
@@ -1014,9 +1014,9 @@ func TestTailRefused(t *testing.T) {
 		}
 		refused(h.idOf(99, 1, protocol.ID{}), "names no stream of this session")
 		st := f.call()
-		st.End([]byte(strings.Repeat("x", maxTailed+1)))
+		st.End([]byte(strings.Repeat("x", maxFollowBytes+1)))
 		refused(f.event(1), "was too long to be kept")
-		for range maxTails {
+		for range maxFollowers {
 			f.call()
 			f.back(1, f.event(1))
 		}
@@ -1031,9 +1031,9 @@ func TestTailTooLong(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		st := f.call()
 		l := f.back(1, f.event(1))
-		sendAll(t, st, strings.Repeat("y", maxTailed))
-		l.wants(t, "2="+strings.Repeat("y", maxTailed))
-		st.End([]byte(strings.Repeat("x", maxTailed+1)))
+		sendAll(t, st, strings.Repeat("y", maxFollowBytes))
+		l.wants(t, "2="+strings.Repeat("y", maxFollowBytes))
+		st.End([]byte(strings.Repeat("x", maxFollowBytes+1)))
 		l.wants(t, strings.Replace(goneError, "the replica that served this call is gone", errTooLong.Message, 1))
 		l.ended(t, true)
 	})
@@ -1158,7 +1158,7 @@ func TestTailSimulation(t *testing.T) {
 				l := &listener{client: newClient(), done: make(chan struct{})}
 				go func() {
 					defer close(l.done)
-					l.err = s.Serve(last, l)
+					l.err = s.ServeStream(last, l)
 				}()
 				select {
 				case <-l.done:
@@ -1211,23 +1211,23 @@ func TestTailPause(t *testing.T) {
 
 // No message between replicas, whatever it says, does harm.
 func FuzzTailMessages(f *testing.F) {
-	ask, _ := json.Marshal(tailAsk{Session: "s", Tail: 1, After: "1-1.z.Nw", Again: true})
-	events, _ := json.Marshal(tailEvents{Tail: 1, First: 1, Events: []tailEvent{{ID: "1-1.z", Size: 2}, {Size: -1}}, End: endOver})
+	ask, _ := json.Marshal(followRequest{Session: "s", Tail: 1, After: "1-1.z.Nw", Again: true})
+	events, _ := json.Marshal(followBatch{Tail: 1, First: 1, Events: []followEvent{{ID: "1-1.z", Size: 2}, {Size: -1}}, End: reasonDone})
 	f.Add(string(ask), string(events)+"\n{}")
 	f.Add(`{"got":18446744073709551615,"after":"x"}`, `{"tail":1,"first":18446744073709551615,"events":[{"size":-9},{"size":9223372036854775807}]}`)
 	f.Fuzz(func(t *testing.T, ask, events string) {
-		m := NewManager(Config{Store: scale.NewLocal(), Node: "n1"})
+		m := NewManager(Config{Store: scale.NewLocal(), ReplicaID: "n1"})
 		s := New(t.Context(), "s", core.ClientInfo{Revision: protocol.V20251125})
-		tl := &tail{relay: m.relay, session: s, number: 1, node: "a", word: make(chan struct{}, 1), wake: func() {}}
+		tl := &follower{relay: m.relay, session: s, number: 1, node: "a", word: make(chan struct{}, 1), wake: func() {}}
 		m.relay.tails[1] = tl
-		src := &source{relay: m.relay, key: sourceKey{"a", 1}, session: s, news: make(chan struct{}, 1)}
+		src := &leader{relay: m.relay, key: followerKey{"a", 1}, session: s, news: make(chan struct{}, 1)}
 		m.relay.sources[src.key] = src
 		_ = src.Event("1-1.n1", []byte("x"))
 		src.next()
-		m.Delivered(post.Message{From: "a", Kind: letterEvents, Body: []byte(events)})
-		var a tailAsk
+		m.HandleMessage(bus.Message{From: "a", Kind: msgEvents, Body: []byte(events)})
+		var a followRequest
 		if json.Unmarshal([]byte(ask), &a) == nil && a.Tail == 1 {
-			m.Delivered(post.Message{From: "a", Kind: letterTail, Body: []byte(ask)})
+			m.HandleMessage(bus.Message{From: "a", Kind: msgFollow, Body: []byte(ask)})
 		}
 		src.next()
 		total := 0

@@ -1,4 +1,4 @@
-package post
+package bus
 
 import (
 	"context"
@@ -16,21 +16,21 @@ type panicking struct{ scale.Store }
 
 func (panicking) StaysOnGoroutine(facts.Private) {}
 
-func (panicking) Get(context.Context, ...scale.Look) ([]scale.Entry, error) { panic("out of ideas") }
+func (panicking) Get(context.Context, ...scale.GetOp) ([]scale.Entry, error) { panic("out of ideas") }
 
-func (panicking) Append(context.Context, scale.Post) (scale.Rev, string, error) { panic(nil) }
+func (panicking) Append(context.Context, scale.AppendOp) (scale.Rev, string, error) { panic(nil) }
 
 // A store that stays on the goroutine of who calls it is guarded there.
 func TestGuardWithoutGoroutine(t *testing.T) {
 	s := Guard(panicking{scale.NewLocal()})
-	_, err := s.Get(t.Context(), scale.Look{Key: record("x")})
+	_, err := s.Get(t.Context(), scale.GetOp{Key: registrationKey("x")})
 	if failure, ok := errors.AsType[*safely.Failure](err); !ok || failure.Value != "out of ideas" {
 		t.Errorf("Get: %v", err)
 	}
-	if _, _, err := s.Append(t.Context(), scale.Post{Box: "x"}); err == nil {
+	if _, _, err := s.Append(t.Context(), scale.AppendOp{Box: "x"}); err == nil {
 		t.Error("Append: no error")
 	}
-	if _, err := s.Put(t.Context(), scale.Write{Key: record("x"), Value: []byte{}, TTL: replica.DeadAfter}); err != nil {
+	if _, err := s.Put(t.Context(), scale.Write{Key: registrationKey("x"), Value: []byte{}, TTL: replica.DeadAfter}); err != nil {
 		t.Errorf("Put: %v", err)
 	}
 }
@@ -38,7 +38,7 @@ func TestGuardWithoutGoroutine(t *testing.T) {
 // partial is a Store that leaves out entries where it fails.
 type partial struct{ scale.Store }
 
-func (partial) Get(context.Context, ...scale.Look) ([]scale.Entry, error) {
+func (partial) Get(context.Context, ...scale.GetOp) ([]scale.Entry, error) {
 	return make([]scale.Entry, 1), scale.ErrUnavailable
 }
 
@@ -49,10 +49,10 @@ func (partial) Watch(func(string, scale.Message), func()) scale.Watcher { return
 // Whoever asks a guarded store gets as many answers as questions, or none and an error.
 func TestGuardAnswers(t *testing.T) {
 	s := Guard(partial{scale.NewLocal()})
-	if es, err := s.Get(t.Context(), scale.Look{Key: record("x")}, scale.Look{Key: record("y")}); len(es) != 0 || !errors.Is(err, scale.ErrUnavailable) {
+	if es, err := s.Get(t.Context(), scale.GetOp{Key: registrationKey("x")}, scale.GetOp{Key: registrationKey("y")}); len(es) != 0 || !errors.Is(err, scale.ErrUnavailable) {
 		t.Errorf("Get: %v, %v", es, err)
 	}
-	if es, err := s.Put(t.Context(), scale.Write{Key: record("x"), Value: []byte{}, TTL: replica.DeadAfter}); len(es) != 0 || err == nil {
+	if es, err := s.Put(t.Context(), scale.Write{Key: registrationKey("x"), Value: []byte{}, TTL: replica.DeadAfter}); len(es) != 0 || err == nil {
 		t.Errorf("Put: %v, %v", es, err)
 	}
 	w := s.Watch(func(string, scale.Message) {}, func() {})

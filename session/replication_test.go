@@ -35,7 +35,7 @@ var errDown = fmt.Errorf("%w: connection refused", scale.ErrUnavailable)
 
 func newShaky() *shaky { return &shaky{Store: scale.NewLocal()} }
 
-func (s *shaky) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
+func (s *shaky) Get(ctx context.Context, looks ...scale.GetOp) ([]scale.Entry, error) {
 	s.gets.Add(1)
 	for _, look := range looks {
 		if look.In > 0 {
@@ -63,11 +63,11 @@ func (s *shaky) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, 
 	return written, err
 }
 
-func (s *shaky) Due(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error) {
+func (s *shaky) ClaimDue(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error) {
 	if s.down.Load() {
 		return nil, errDown
 	}
-	return s.Store.Due(ctx, part, index, owner, max, lease)
+	return s.Store.ClaimDue(ctx, part, index, owner, max, lease)
 }
 
 // fleet is several Managers that share a Store. ends gets the name of the one
@@ -90,15 +90,15 @@ func newFleet(t *testing.T, n int) *fleet {
 	f := &fleet{store: newShaky()}
 	for i := range n {
 		f.all = append(f.all, NewManager(Config{
-			Store: f.store, Seal: keys, Node: fmt.Sprintf("n%d", i), Idle: idle,
-			RestoredEnd: func(_ *Session, reason error) { f.ended(i, reason) },
+			Store: f.store, Seal: keys, ReplicaID: fmt.Sprintf("n%d", i), IdleTimeout: idle,
+			OnRestoredEnd: func(_ *Session, reason error) { f.ended(i, reason) },
 		}))
 	}
 	for i, m := range f.all {
-		m.Share(func(id string, ended bool) {
+		m.StartReplication(func(id string, ended bool) {
 			for j, other := range f.all {
 				if j != i {
-					other.Changed(id, ended)
+					other.HandleChange(id, ended)
 				}
 			}
 		})
@@ -169,7 +169,7 @@ func (f *fleet) want(t *testing.T, id string, ends ...string) {
 	if id == "" {
 		return
 	}
-	if found, err := f.store.Store.Get(t.Context(), scale.Look{Key: keyOf(id)}); err != nil || found[0].Rev != 0 {
+	if found, err := f.store.Store.Get(t.Context(), scale.GetOp{Key: sessionKey(id)}); err != nil || found[0].Rev != 0 {
 		t.Errorf("the store still has the session: %v", err)
 	}
 	for i, m := range f.all {
@@ -288,7 +288,7 @@ func TestSharedIdle(t *testing.T) {
 			if s == nil || err != nil {
 				t.Fatal("the session is not found")
 			}
-			release := s.hold()
+			release := s.retain()
 			time.Sleep(5 * idle)
 			release()
 		}},
@@ -320,7 +320,7 @@ func TestSharedLastMoment(t *testing.T) {
 		for range 200 {
 			ids = append(ids, f.open(t))
 		}
-		time.Sleep(freshFor - time.Millisecond)
+		time.Sleep(unusedTTL - time.Millisecond)
 		for i := range 8 {
 			for _, id := range ids {
 				f.use(t, i%3, id, func(*Session) {})
@@ -341,7 +341,7 @@ func TestSharedStreamOfChanged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		release := s.hold()
+		release := s.retain()
 		f.use(t, 1, id, func(s *Session) { s.Subscribe("u", 9) })
 		time.Sleep(3 * idle)
 		f.want(t, "")
@@ -359,7 +359,7 @@ func TestSharedStreamOpens(t *testing.T) {
 		f := newFleet(t, 2)
 		defer f.close()
 		for _, m := range f.all {
-			m.config.Topics = topics.New(topics.Config{Now: func() scale.Rev { return 1 }})
+			m.config.Topics = topics.New(topics.Config{StoreTime: func() scale.Rev { return 1 }})
 		}
 		id := f.open(t)
 		s, err := f.all[0].Find(t.Context(), id)
@@ -383,7 +383,7 @@ func TestSharedSlowEnds(t *testing.T) {
 		defer f.close()
 		var ended atomic.Int64
 		for _, m := range f.all {
-			m.config.RestoredEnd = func(*Session, error) {
+			m.config.OnRestoredEnd = func(*Session, error) {
 				time.Sleep(time.Second)
 				ended.Add(1)
 			}
@@ -401,7 +401,7 @@ func TestSharedSlowEnds(t *testing.T) {
 
 // What a request changes while another brings news from the store is not undone.
 func TestSharedChangeMeanwhile(t *testing.T) {
-	mine := &state{ID: "x", Revision: "2025-11-25", LogLevel: protocol.LevelInfo, Subscriptions: []string{"a"}}
+	mine := &snapshot{ID: "x", Revision: "2025-11-25", LogLevel: protocol.LevelInfo, Subscriptions: []string{"a"}}
 	s, err := restore(t.Context(), mine)
 	if err != nil {
 		t.Fatal(err)
@@ -432,15 +432,15 @@ func TestSharedRefused(t *testing.T) {
 				t.Fatal("opened after the end")
 			}
 		}
-		for part := range slots {
-			due, err := f.store.Due(t.Context(), partOf(part), index, "x", 100, time.Minute)
+		for part := range partitions {
+			due, err := f.store.ClaimDue(t.Context(), partition(part), dueIndex, "x", 100, time.Minute)
 			if err != nil || len(due) > 0 {
 				t.Errorf("part %d: %v, %v", part, due, err)
 			}
 		}
-		time.Sleep(2 * freshFor)
-		for part := range slots {
-			if due, err := f.store.Due(t.Context(), partOf(part), index, "x", 100, time.Minute); err != nil || len(due) > 0 {
+		time.Sleep(2 * unusedTTL)
+		for part := range partitions {
+			if due, err := f.store.ClaimDue(t.Context(), partition(part), dueIndex, "x", 100, time.Minute); err != nil || len(due) > 0 {
 				t.Errorf("part %d has %d, %v", part, len(due), err)
 			}
 		}
@@ -461,7 +461,7 @@ func TestSharedFresh(t *testing.T) {
 		if err := s.Release(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(idle/4 + 2*freshFor)
+		time.Sleep(idle/4 + 2*unusedTTL)
 		f.want(t, s.ID(), "0: "+core.ErrSessionIdle.Error())
 	})
 }
@@ -488,8 +488,8 @@ func TestOneRenews(t *testing.T) {
 				}
 			}
 		}
-		time.Sleep(f.all[0].tick() / 2) // a tick during a request knows nothing yet of what its look finds
-		serve(20)                       // until all have met it, and know that the store answers
+		time.Sleep(f.all[0].renewInterval() / 2) // a tick during a request knows nothing yet of what its look finds
+		serve(20)                                // until all have met it, and know that the store answers
 		before, began := f.store.renews.Load(), time.Now()
 		serve(100)
 		if n, most := f.store.renews.Load()-before, int64(time.Since(began)/(idle*3/8))+1; n == 0 || n > most {
@@ -545,7 +545,7 @@ func TestSharedEndWaits(t *testing.T) {
 			if _, err := f.all[0].end(t.Context(), id, core.ErrSessionDeleted); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(20 * endLease) // the handler ignores its end
+			time.Sleep(20 * endLeaseTTL) // the handler ignores its end
 			if s, err := f.all[1].Find(t.Context(), id); s != nil || err != nil {
 				t.Errorf("found while it ends: %v", err)
 			}
@@ -566,7 +566,7 @@ func TestSharedEndElsewhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if mine, err := f.all[0].claim(t.Context(), s, core.ErrSessionDeleted); !mine || err != nil {
+		if mine, err := f.all[0].acquireEnd(t.Context(), s, core.ErrSessionDeleted); !mine || err != nil {
 			t.Fatal(mine, err)
 		}
 		f.all[0].Close(context.Background(), core.ErrSessionClosed) // it finishes nothing
@@ -603,7 +603,7 @@ func TestSharedStoreAway(t *testing.T) {
 		s.Use() // a long request, which cannot be renewed
 		time.Sleep(3 * idle)
 		f.store.down.Store(false)
-		time.Sleep(endLease / 2)
+		time.Sleep(endLeaseTTL / 2)
 		if err := s.Release(); err != nil {
 			t.Errorf("Release when the store is back: %v", err)
 		}
@@ -624,7 +624,7 @@ func TestSharedForeignKey(t *testing.T) {
 		defer f.close()
 		id := f.open(t)
 		keys, _ := seal.New("session", []byte("another secret of 16 bytes"))
-		other := NewManager(Config{Store: f.store, Seal: keys, Node: "other", Idle: idle})
+		other := NewManager(Config{Store: f.store, Seal: keys, ReplicaID: "other", IdleTimeout: idle})
 		defer other.Close(context.Background(), core.ErrSessionClosed)
 		if s, err := other.Find(t.Context(), id); s != nil || err == nil {
 			t.Errorf("Get with another key: %v, %v", s, err)
@@ -640,7 +640,7 @@ func TestSharedKeys(t *testing.T) {
 	for name, use := range map[string]func(s *Session) error{
 		"a request": func(s *Session) error { s.Use(); return s.Release() },
 		"a stream": func(s *Session) error {
-			defer s.hold()()
+			defer s.retain()()
 			time.Sleep(idle / 2)
 			return nil
 		},
@@ -658,11 +658,11 @@ func sharedKeys(t *testing.T, use func(s *Session) error) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return NewManager(Config{Store: store, Seal: keys, Idle: idle})
+			return NewManager(Config{Store: store, Seal: keys, IdleTimeout: idle})
 		}
 		first, both, last := manager(before), manager(after, before), manager(after)
 		for _, m := range []*Manager{first, both, last} {
-			m.Share(nil)
+			m.StartReplication(nil)
 			defer m.Close(context.Background(), core.ErrSessionClosed)
 		}
 		s, err := first.Open(t.Context(), core.ClientInfo{Revision: protocol.V20251125})
@@ -694,9 +694,9 @@ func TestEventIDsAfterMove(t *testing.T) {
 	sendAll(t, stream, "a")
 	to.want(t, "1-1= 1-2=a")
 
-	m := NewManager(Config{Store: scale.NewLocal(), Node: "n7"})
+	m := NewManager(Config{Store: scale.NewLocal(), ReplicaID: "n7"})
 	defer m.Close(context.Background(), core.ErrSessionClosed)
-	restored, err := restore(t.Context(), first.state())
+	restored, err := restore(t.Context(), first.snapshot())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -728,7 +728,7 @@ func TestEventIDsAfterMove(t *testing.T) {
 		s.Send([]byte(message))
 		id, got, _ := s.next(out)
 		from, ok := parseEventID(id)
-		if string(got) != message || !ok || from.String() != id || !unasked(id) || !strings.Contains(id, node) {
+		if string(got) != message || !ok || from.String() != id || !isUnsolicited(id) || !strings.Contains(id, node) {
 			t.Errorf("own stream: id %q, %q", id, got)
 		}
 		return id
@@ -736,8 +736,8 @@ func TestEventIDsAfterMove(t *testing.T) {
 	id := own(second, "c")
 
 	// A session that leaves and comes back gives no id again.
-	m.letGo(second, core.ErrSessionIdle)
-	if restored, err = restore(t.Context(), first.state()); err != nil {
+	m.evictCopy(second, core.ErrSessionIdle)
+	if restored, err = restore(t.Context(), first.snapshot()); err != nil {
 		t.Fatal(err)
 	}
 	third, err := m.add(restored)
@@ -784,7 +784,7 @@ func TestSessionOfAnother(t *testing.T) {
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := &fleet{store: newShaky(), all: []*Manager{NewManager(Config{Idle: idle})}}
+				f := &fleet{store: newShaky(), all: []*Manager{NewManager(Config{IdleTimeout: idle})}}
 				if tt.shared {
 					f = newFleet(t, 2)
 				}
@@ -797,7 +797,7 @@ func TestSessionOfAnother(t *testing.T) {
 				note := func(*Session, error) { ended <- time.Now() }
 				s.OnEnd(func(reason error) { note(s, reason) })
 				for _, m := range f.all {
-					m.config.RestoredEnd = note
+					m.config.OnRestoredEnd = note
 				}
 				s.Use()
 				if err := s.Release(); err != nil {
@@ -814,9 +814,9 @@ func TestSessionOfAnother(t *testing.T) {
 				}
 				m, begun, lives := f.all[tt.at], time.Now(), idle+idle/2
 				if tt.shared { // each part has its turn once in so many ticks, and not every turn ends something
-					lives = m.lifetime(m.idle(s)) + 3*slots*m.tick()
+					lives = m.dueAfter(m.idleTimeout(s)) + 3*partitions*m.renewInterval()
 				}
-				here, count := m.Here(s.ID()), m.Count()
+				here, count := m.Local(s.ID()), m.Count()
 				ask := func(id string) (looks int64, err error) {
 					f.store.gets.Store(0)
 					found, err := m.Get(t.Context(), "bob", id)
@@ -830,7 +830,7 @@ func TestSessionOfAnother(t *testing.T) {
 					if unknown, _ := ask(replica.NewID()); looks != unknown || err != nil {
 						t.Fatalf("%d looks, want %d: %v", looks, unknown, err)
 					}
-					if n == 0 && (m.Here(s.ID()) != here || m.Count() != count) {
+					if n == 0 && (m.Local(s.ID()) != here || m.Count() != count) {
 						t.Errorf("there is a copy now")
 					}
 					if n == 0 && tt.shared {

@@ -12,9 +12,8 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// asker asks the client of a session, as long as one request runs. What it sends
-// goes the way of that request's answer: its stream over HTTP, or the connection.
-// It has no state of its own, and is safe for concurrent use.
+// asker asks the client of a session during one request. It sends through the stream of
+// that request, or the connection. It has no state and is safe for concurrent use.
 type asker struct {
 	session *Session
 	of      core.AskerRequest
@@ -46,14 +45,14 @@ func (a *asker) Ask(asked context.Context, questions []protocol.InputRequest) ([
 	return answers, nil
 }
 
-// sender returns what sends messages for a request. What is sent when ctx has
-// ended is that a question has no more use. The answer to the request may be
-// out by then, and its stream closed: the session's own stream takes it.
+// sender returns what sends messages for a request. After the end of ctx it withdraws a
+// question. The stream of the request may be closed by then, so the message goes to the
+// session's own stream.
 func (a *asker) sender(ctx context.Context) func([]byte) error {
 	return func(message []byte) error {
 		err := a.of.Send(message)
 		if err != nil && ctx.Err() != nil {
-			_, _ = a.session.Post(context.WithoutCancel(ctx), message) // that the client goes on asking its user is all
+			_, _ = a.session.Route(context.WithoutCancel(ctx), message) // otherwise the client only keeps asking its user
 			return nil
 		}
 		return err
@@ -80,12 +79,11 @@ func (a *asker) Required() (protocol.Result, error) {
 // errGone is the error of a question whose client has hung up.
 var errGone = errors.New("the client went away before it answered")
 
-// grace is how long a client that could come back may be away with a question.
+// grace is how long a question waits for a client that has disconnected and can resume.
 const grace = time.Minute
 
-// whileThere returns a context that ends with asked, or when the client has hung
-// up and is not coming back. The request goes on without its client, but
-// nobody is left to answer.
+// whileThere returns a context that ends with asked, or when the client has disconnected
+// and does not resume. The request continues, but no client is left to answer.
 func (a *asker) whileThere(asked context.Context) (context.Context, func()) {
 	if a.of.HTTP == nil {
 		return asked, func() {}
@@ -113,7 +111,7 @@ func (a *asker) away(ctx context.Context) bool {
 			return false
 		case <-ticker.C:
 		}
-		if !a.session.listened() {
+		if !a.session.hasStream() {
 			return true
 		}
 	}

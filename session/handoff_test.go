@@ -44,8 +44,8 @@ func (c *crowdedStore) Take(ctx context.Context, t scale.Take) (scale.Box, error
 	return c.Store.Take(ctx, t)
 }
 
-func (c *crowdedStore) Get(ctx context.Context, looks ...scale.Look) ([]scale.Entry, error) {
-	if strings.HasPrefix(looks[0].Key.Part, "session") {
+func (c *crowdedStore) Get(ctx context.Context, looks ...scale.GetOp) ([]scale.Entry, error) {
+	if strings.HasPrefix(looks[0].Key.Partition, "session") {
 		c.use(c.looks)
 	}
 	return c.Store.Get(ctx, looks...)
@@ -80,8 +80,8 @@ func TestManyLeaveAtOnce(t *testing.T) {
 			left.Go(g.leave)
 		}
 		left.Wait()
-		time.Sleep(store.takes * count / maxAside * 4) // at most two writes each, in turns
-		if most := store.most.Load(); most == 0 || most > maxAside {
+		time.Sleep(store.takes * count / maxBackground * 4) // at most two writes each, in turns
+		if most := store.most.Load(); most == 0 || most > maxBackground {
 			t.Errorf("%d use the store at once", most)
 		}
 		store.wantNobody(t, ids)
@@ -98,14 +98,14 @@ func TestManyAreLookedUp(t *testing.T) {
 		m := r.all[0]
 		for what, look := range map[string]func(){
 			"streams that open": func() {
-				for range 2 * maxAside {
-					m.refresh(m.Here(r.open(0)))
+				for range 2 * maxBackground {
+					m.reload(m.Local(r.open(0)))
 				}
 			},
 			"renewals": func() {
-				for range 2 * maxAside * batch {
+				for range 2 * maxBackground * renewBatch {
 					s := New(m.ctx, replica.NewID(), core.ClientInfo{}) // which the store has not
-					s.key = keyOf(s.id)
+					s.key = sessionKey(s.id)
 					if _, err := m.add(s); err != nil {
 						t.Fatal(err)
 					}
@@ -117,8 +117,8 @@ func TestManyAreLookedUp(t *testing.T) {
 			store.most.Store(0)
 			look()
 			time.Sleep(time.Second)
-			if most := store.most.Load(); most < maxAside || most > maxAside+2 { // the Manager looks now and then
-				t.Errorf("%s: %d use the store at once, want %d", what, most, maxAside)
+			if most := store.most.Load(); most < maxBackground || most > maxBackground+2 { // the Manager looks now and then
+				t.Errorf("%s: %d use the store at once, want %d", what, most, maxBackground)
 			}
 		}
 	})
@@ -131,10 +131,10 @@ func TestKeptForDays(t *testing.T) {
 		const long = 60 * time.Hour
 		before := r.store.keeps.Load()
 		time.Sleep(long)
-		if n, most := r.store.keeps.Load()-before, int64(long/keepNews+1); n < 2 || n > most {
+		if n, most := r.store.keeps.Load()-before, int64(long/retentionRefresh+1); n < 2 || n > most {
 			t.Errorf("the store was told %d times, want %d at most", n, most)
 		}
-		if reader := r.reader(id); readerNode(reader) != r.all[0].config.Node {
+		if reader := r.reader(id); readerNode(reader) != r.all[0].config.ReplicaID {
 			t.Errorf("%q reads", reader)
 		}
 		r.post(0, id, "a")
@@ -150,7 +150,7 @@ func TestCloseLeavesMany(t *testing.T) {
 		store.takes = 10 * time.Millisecond
 		began := time.Now()
 		r.all[0].Close(context.Background(), core.ErrSessionClosed)
-		if took, most := time.Since(began), store.most.Load(); took > store.takes*count/10 || most > maxAside {
+		if took, most := time.Since(began), store.most.Load(); took > store.takes*count/10 || most > maxBackground {
 			t.Errorf("it took %v, and %d used the store at once", took, most)
 		}
 		store.wantNobody(t, ids)

@@ -8,30 +8,27 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/bus"
 	"github.com/talaria-go/mcp/internal/core"
-	"github.com/talaria-go/mcp/internal/post"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// tail is a connection on which the stream of an answer goes on that another
-// replica has. It asks that one for what follows, and again when it has heard
-// nothing for a while; what comes has numbers, so that nothing is sent twice or
-// left out.
+// follower is a connection that resumes the stream of an answer at another replica. It
+// requests the next events there, and repeats the request if no reply comes. Events have
+// numbers, so that none is repeated or left out.
 //
-// It is new until the first word of the other replica, or for two seconds: what
-// is wrong until then is the status of the response. Then it is open, and what is
-// wrong is an event that answers the request. It ends with the answer, when
-// another connection has taken the stream over, when its client leaves, or when
-// the other replica is gone; only the last needs the store for more than
+// A follower is new until the first reply, or for two seconds; an error then is the status
+// of the response. After that it is open, and an error is an event that answers the
+// request. It ends with the answer, if another connection resumes the stream, if its client
+// leaves, or if the other replica is gone. Only the last needs the store for more than
 // messages.
 //
-// The goroutine of the request serves it. What comes is put into its queue by the
-// one that brings messages, which waits for nothing; so a client that reads
-// slowly holds up nobody else, and the other replica sends no more than
-// tailWindow ahead.
-type tail struct {
-	relay   *relay
+// The goroutine of the request serves it. The goroutine of the bus adds events to its queue
+// without waiting. So a slow client does not delay others, and the other replica sends at
+// most followWindow ahead.
+type follower struct {
+	relay   *resumer
 	session *Session
 	number  uint64
 	node    string  // has the stream
@@ -44,7 +41,7 @@ type tail struct {
 	// What only the goroutine of serve uses.
 	opened bool
 	got    uint64 // number of the last event that the client has got
-	fresh  int    // bytes that it got since the last ask, and recordSize for each event
+	fresh  int    // bytes that it got since the last ask, and eventOverhead for each event
 	silent int    // asks since something came
 	tried  bool   // an ask may have arrived
 	asked  time.Time
@@ -53,7 +50,7 @@ type tail struct {
 	timer  *time.Timer
 
 	mu     sync.Mutex
-	queue  []tailed
+	queue  []queuedEvent
 	came   uint64 // number of the last event that came
 	heard  bool   // something has come since next was called
 	known  bool   // something has come at all
@@ -62,50 +59,49 @@ type tail struct {
 	closed bool
 }
 
-// tailed is an event on its way to the client.
-type tailed struct {
-	tailEvent
+// queuedEvent is an event on its way to the client.
+type queuedEvent struct {
+	followEvent
 	message []byte // nil if Size is negative
-	answer  bool   // it is what the stream was for; only a source knows
+	answer  bool   // it is what the stream was for; only a leader knows
 }
 
 // serve carries the stream until it ends, or the client is gone. An error comes
 // before the connection is open.
-func (t *tail) serve() error {
-	if err := t.begin(); err != nil || t.opened {
+func (t *follower) serve() error {
+	if err := t.connect(); err != nil || t.opened {
 		return err
 	}
-	t.wait = firstWord
+	t.wait = firstReplyTimeout
 	t.timer = time.AfterFunc(t.wait, func() { t.due.Store(true); t.wake() })
 	defer t.timer.Stop()
 	defer context.AfterFunc(t.session.Context(), t.wake)()
 	for {
-		over, err := t.deliver()
+		over, err := t.flush()
 		if over {
 			return err
 		}
 		t.open()
-		switch err := t.askAgain(); {
-		case errors.Is(err, post.ErrNobody):
-			return t.instead()
+		switch err := t.poll(); {
+		case errors.Is(err, bus.ErrNoReplica):
+			return t.recover()
 		case t.session.Ended() || !t.to.Wait():
 			return nil
 		}
 	}
 }
 
-// begin asks, and waits a moment for the first word, so that a client that asks
-// for what nobody has hears it by the status. When the replica is gone, it serves
-// what there is instead.
-func (t *tail) begin() error {
+// connect sends the request and waits for the first reply, so that a client without a
+// stream to resume receives a status. If the replica is gone, it serves the saved answer.
+func (t *follower) connect() error {
 	for range 2 {
-		switch err := t.ask(true); {
-		case errors.Is(err, post.ErrNobody):
-			return t.instead()
+		switch err := t.request(true); {
+		case errors.Is(err, bus.ErrNoReplica):
+			return t.recover()
 		case err != nil:
 			return unavailable(err)
 		}
-		timer := time.NewTimer(firstWord)
+		timer := time.NewTimer(firstReplyTimeout)
 		select {
 		case <-t.word:
 			timer.Stop()
@@ -116,9 +112,9 @@ func (t *tail) begin() error {
 	return nil
 }
 
-// ask asks for what follows. again says that what was sent may be lost.
-func (t *tail) ask(again bool) error {
-	a := tailAsk{Session: t.session.id, Tail: t.number, Got: t.got, Again: again}
+// request asks for what follows. again says that what was sent may be lost.
+func (t *follower) request(again bool) error {
+	a := followRequest{Session: t.session.id, Tail: t.number, Got: t.got, Again: again}
 	t.mu.Lock()
 	if !t.known {
 		a.After = t.last
@@ -129,55 +125,55 @@ func (t *tail) ask(again bool) error {
 	if err == nil {
 		t.silent++ // what was not sent is not answered
 	}
-	if err == nil || errors.Is(err, post.ErrUnsure) {
+	if err == nil || errors.Is(err, bus.ErrMaybeDelivered) {
 		t.tried = true
 	}
 	return err
 }
 
 // send sends an ask.
-func (t *tail) send(ctx context.Context, a *tailAsk) error {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+func (t *follower) send(ctx context.Context, a *followRequest) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	body, err := json.Marshal(a)
 	if err != nil {
 		return err
 	}
-	return t.relay.m.config.Post.Send(ctx, t.node, letterTail, body)
+	return t.relay.m.config.Bus.Send(ctx, t.node, msgFollow, body)
 }
 
-// askAgain asks if it is time to. The error is post.ErrNobody if the replica
+// poll asks if it is time to. The error is bus.ErrNoReplica if the replica
 // that has the stream is gone, or has said nothing for long.
-func (t *tail) askAgain() error {
+func (t *follower) poll() error {
 	switch {
 	case t.due.Swap(false):
-		if t.silent >= int(sourceLife/firstWord) {
-			return post.ErrNobody
+		if t.silent >= int(leaderTTL/firstReplyTimeout) {
+			return bus.ErrNoReplica
 		}
 		if t.silent == 0 {
-			t.wait = min(2*t.wait, seldom) // it answers, and has nothing to say
+			t.wait = min(2*t.wait, idlePollInterval) // it answers, and has nothing to say
 		} else {
-			t.wait = firstWord
+			t.wait = firstReplyTimeout
 		}
-		err := t.ask(true)
+		err := t.request(true)
 		t.timer.Reset(t.wait)
 		return err
-	case t.fresh >= tailWindow/2:
-		return t.ask(false)
+	case t.fresh >= followWindow/2:
+		return t.request(false)
 	}
 	return nil
 }
 
-// deliver sends what has come to the client. It tells when the stream is over
+// flush sends what has come to the client. It tells when the stream is over
 // here.
-func (t *tail) deliver() (over bool, err error) {
-	events, heard, gap, end := t.next()
+func (t *follower) flush() (over bool, err error) {
+	events, heard, gap, end := t.drain()
 	if heard {
 		t.silent = 0
 	}
 	for _, e := range events {
 		t.opened = true
-		t.fresh += recordSize + len(e.message)
+		t.fresh += eventOverhead + len(e.message)
 		t.relay.m.budget.release(len(e.message))
 		if err != nil || over {
 			continue // what it counts for is given back
@@ -196,15 +192,15 @@ func (t *tail) deliver() (over bool, err error) {
 		return true, nil
 	case end != "":
 		return true, t.finish(end)
-	case len(events) > 0 && !gap && time.Since(t.asked) < seldom: // or it would be taken for gone
-		t.wait = firstWord
+	case len(events) > 0 && !gap && time.Since(t.asked) < idlePollInterval: // or the leader would count it as gone
+		t.wait = firstReplyTimeout
 		t.timer.Reset(t.wait)
 	}
 	return false, nil
 }
 
-// next takes what has come.
-func (t *tail) next() (events []tailed, heard, gap bool, end string) {
+// drain takes what has come.
+func (t *follower) drain() (events []queuedEvent, heard, gap bool, end string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	events, heard, gap, end = t.queue, t.heard, t.gap, t.end
@@ -213,41 +209,40 @@ func (t *tail) next() (events []tailed, heard, gap bool, end string) {
 }
 
 // finish ends the stream for a reason that came.
-func (t *tail) finish(end string) error {
+func (t *follower) finish(end string) error {
 	switch {
-	case end == endClosed:
-		return t.instead()
-	case end == endUnknown:
-		if over, err := t.sendLate(); over {
+	case end == reasonClosed:
+		return t.recover()
+	case end == reasonUnknown:
+		if over, err := t.sendSaved(); over {
 			return err
 		}
 		if !t.opened {
 			return unknownStream(t.last)
 		}
 		return t.fail(errReplicaGone)
-	case end == endLong && !t.opened:
-		return longStream(t.last)
-	case end == endLong:
+	case end == reasonTooLong && !t.opened:
+		return streamTooLong(t.last)
+	case end == reasonTooLong:
 		return t.fail(errTooLong)
-	case end == endBusy && !t.opened:
-		return crowdedTails()
+	case end == reasonBusy && !t.opened:
+		return tooManyStreams()
 	}
 	t.open()
 	return nil
 }
 
-// open opens the connection if it is not open. A client that is gone has nothing
-// to hear.
-func (t *tail) open() {
+// open opens the connection if it is not open. It does nothing for a disconnected client.
+func (t *follower) open() {
 	if !t.opened {
 		t.opened = true
 		_ = t.to.Open() // it comes back
 	}
 }
 
-// sendLate sends the answer that the store has. It tells whether that was all
+// sendSaved sends the answer that the store has. It tells whether that was all
 // that can be done.
-func (t *tail) sendLate() (over bool, err error) {
+func (t *follower) sendSaved() (over bool, err error) {
 	found, err := t.relay.late.send(t.session, t.from, t.to)
 	switch {
 	case err != nil && !t.opened:
@@ -260,18 +255,18 @@ func (t *tail) sendLate() (over bool, err error) {
 	return found, nil
 }
 
-// instead serves a client whose stream was at a replica that is gone: the answer
+// recover serves a client whose stream was at a replica that is gone: the answer
 // from the store, or an error for the request.
-func (t *tail) instead() error {
-	if over, err := t.sendLate(); over {
+func (t *follower) recover() error {
+	if over, err := t.sendSaved(); over {
 		return err
 	}
 	return t.fail(errReplicaGone)
 }
 
-// fail answers the request with an error. If its id is not known, being too long
-// for those of events, the client hears of it by the status, if it can yet.
-func (t *tail) fail(fault *protocol.Error) error {
+// fail answers the request with an error. If its id is not known, the client receives the
+// error as a status, if it still can.
+func (t *follower) fail(fault *protocol.Error) error {
 	if t.from.request.IsZero() && !t.opened {
 		return fault
 	}
@@ -281,9 +276,9 @@ func (t *tail) fail(fault *protocol.Error) error {
 	return nil
 }
 
-// take takes what the other replica has sent. The goroutine that brings messages
+// receive takes what the other replica has sent. The goroutine that brings messages
 // calls it.
-func (t *tail) take(e *tailEvents, messages []byte) {
+func (t *follower) receive(e *followBatch, messages []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
@@ -307,10 +302,10 @@ func (t *tail) take(e *tailEvents, messages []byte) {
 			t.gap = true
 			break
 		}
-		t.queue = append(t.queue, tailed{tailEvent: event, message: message})
+		t.queue = append(t.queue, queuedEvent{followEvent: event, message: message})
 		t.came++
 	}
-	if e.End != "" && e.First+uint64(len(e.Events)) <= t.came+1 { // less, of a source that knows nothing of the one before
+	if e.End != "" && e.First+uint64(len(e.Events)) <= t.came+1 { // less, of a leader that knows nothing of the one before
 		t.end = e.End
 	}
 	select {
@@ -321,18 +316,18 @@ func (t *tail) take(e *tailEvents, messages []byte) {
 }
 
 // stop ends the stream once it has sent what has come.
-func (t *tail) stop() {
+func (t *follower) stop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.end == "" {
-		t.end = endOver
+		t.end = reasonDone
 	}
 	t.wake()
 }
 
-// close tells the other replica that nobody wants more. It finds out by itself
-// if it does not hear of that.
-func (t *tail) close() {
+// close notifies the other replica that the follower has ended. The leader also detects
+// that by itself.
+func (t *follower) close() {
 	t.mu.Lock()
 	t.closed = true
 	for _, e := range t.queue {
@@ -342,6 +337,6 @@ func (t *tail) close() {
 	t.mu.Unlock()
 	if t.tried {
 		// The other replica finds out.
-		_ = t.send(context.WithoutCancel(t.relay.m.ctx), &tailAsk{Session: t.session.id, Tail: t.number, Got: t.got, Left: true})
+		_ = t.send(context.WithoutCancel(t.relay.m.ctx), &followRequest{Session: t.session.id, Tail: t.number, Got: t.got, Left: true})
 	}
 }

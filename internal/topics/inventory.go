@@ -15,13 +15,13 @@ import (
 	"github.com/talaria-go/mcp/scale"
 )
 
-// witnesses is the number of replicas of which a look finds out whether they are there.
-const witnesses = 3
+// maxLivenessChecks is how many replicas one look checks.
+const maxLivenessChecks = 3
 
-// catalogues is where the store has what each replica offers.
-var catalogues = scale.Key{Part: "catalogues", Name: "all"}
+// inventoryKey is where the store has what each replica offers.
+var inventoryKey = scale.Key{Partition: "catalogues", Name: "all"}
 
-// fleet is what the replicas of a server offer: a digest of each list, by the
+// inventory is what the replicas of a server offer: a digest of each list, by the
 // topic of the list, by the name of the replica. They differ while one release
 // takes the place of another, when no list changes anywhere, and still a client
 // may get one list or the other. So a list counts as changed when a replica comes
@@ -31,7 +31,7 @@ var catalogues = scale.Key{Part: "catalogues", Name: "all"}
 // One entry of the store has all of it, since there is no other way to find out
 // which replicas there are. It is written when one comes, changes, or goes, and
 // otherwise each reads it once in a look.
-type fleet struct {
+type inventory struct {
 	hub *Hub
 
 	mu    sync.Mutex // held while the store works
@@ -41,9 +41,9 @@ type fleet struct {
 	left  bool // this replica does not belong to it any more
 }
 
-// look makes the fleet know this replica, and forget some that are gone.
-func (f *fleet) look(ctx context.Context) error {
-	mine := f.hub.config.Catalogue()
+// refresh adds this replica to the inventory, and removes some that are dead.
+func (f *inventory) refresh(ctx context.Context) error {
+	mine := f.hub.config.ListDigests()
 	if mine == nil {
 		return nil
 	}
@@ -52,60 +52,60 @@ func (f *fleet) look(ctx context.Context) error {
 	if f.left {
 		return nil
 	}
-	if err := f.read(ctx); err != nil {
+	if err := f.load(ctx); err != nil {
 		return err
 	}
 	var gone []string
-	if f.hub.contact.Held() {
+	if f.hub.contact.IsTrusted() {
 		var err error
-		if gone, err = f.gone(ctx); err != nil {
+		if gone, err = f.deadReplicas(ctx); err != nil {
 			return err
 		}
 	}
-	return f.change(ctx, func(all map[string]map[string]string) {
+	return f.update(ctx, func(all map[string]map[string]string) {
 		for _, node := range gone {
 			delete(all, node)
 		}
-		all[f.hub.config.Node] = mine
+		all[f.hub.config.ReplicaID] = mine
 	})
 }
 
-// leave makes the fleet forget this replica, unless it is the last: what comes
+// withdraw removes this replica from the inventory, unless it is the last: what comes
 // next differs from that, or does not.
-func (f *fleet) leave(ctx context.Context) error {
+func (f *inventory) withdraw(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.left = true
 	if f.rev == 0 {
 		return nil
 	}
-	return f.change(ctx, func(all map[string]map[string]string) {
+	return f.update(ctx, func(all map[string]map[string]string) {
 		if len(all) > 1 {
-			delete(all, f.hub.config.Node)
+			delete(all, f.hub.config.ReplicaID)
 		}
 	})
 }
 
-// read reads what the store has. f.mu is held.
-func (f *fleet) read(ctx context.Context) error {
+// load reads what the store has. f.mu is held.
+func (f *inventory) load(ctx context.Context) error {
 	var found []scale.Entry
-	err := f.hub.use(ctx, func(ctx context.Context) (err error) {
-		found, err = f.hub.config.Store.Get(ctx, scale.Look{Key: catalogues, Known: f.rev, TTL: keep})
+	err := f.hub.callStore(ctx, func(ctx context.Context) (err error) {
+		found, err = f.hub.config.Store.Get(ctx, scale.GetOp{Key: inventoryKey, Known: f.rev, TTL: topicTTL})
 		return err
 	})
 	if err != nil || found[0].Rev == f.rev {
 		return err
 	}
-	return f.open(found[0])
+	return f.decode(found[0])
 }
 
-// open takes in what the store has. f.mu is held.
-func (f *fleet) open(e scale.Entry) error {
+// decode takes in what the store has. f.mu is held.
+func (f *inventory) decode(e scale.Entry) error {
 	known, old := map[string]map[string]string{}, false
 	if e.Rev != 0 {
 		var text []byte
 		var err error
-		text, old, err = f.hub.config.Seal.Open(e.Value, seal.Binding(catalogues.Name))
+		text, old, err = f.hub.config.Seal.Open(e.Value, seal.Binding(inventoryKey.Name))
 		if err == nil {
 			err = json.Unmarshal(text, &known)
 		}
@@ -117,13 +117,13 @@ func (f *fleet) open(e scale.Entry) error {
 	return nil
 }
 
-// gone returns which of some replicas are not there. f.mu is held.
-func (f *fleet) gone(ctx context.Context) (nodes []string, err error) {
-	others := slices.DeleteFunc(slices.Sorted(maps.Keys(f.known)), func(node string) bool { return node == f.hub.config.Node })
+// deadReplicas returns which of some replicas are not there. f.mu is held.
+func (f *inventory) deadReplicas(ctx context.Context) (nodes []string, err error) {
+	others := slices.DeleteFunc(slices.Sorted(maps.Keys(f.known)), func(node string) bool { return node == f.hub.config.ReplicaID })
 	rand.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
-	for _, node := range others[:min(len(others), witnesses)] {
+	for _, node := range others[:min(len(others), maxLivenessChecks)] {
 		var lives bool
-		err := f.hub.use(ctx, func(ctx context.Context) (err error) { lives, err = f.hub.config.Lives(ctx, node); return err })
+		err := f.hub.callStore(ctx, func(ctx context.Context) (err error) { lives, err = f.hub.config.IsAlive(ctx, node); return err })
 		if err != nil {
 			return nil, err
 		}
@@ -134,9 +134,9 @@ func (f *fleet) gone(ctx context.Context) (nodes []string, err error) {
 	return nodes, nil
 }
 
-// change makes a change of what the store has, unless it changes nothing and need not
-// be sealed anew, and raises the lists that are others for some client. f.mu is held.
-func (f *fleet) change(ctx context.Context, fn func(all map[string]map[string]string)) error {
+// update changes the entry in the store, unless it stays the same under the same key, and
+// publishes the lists that differ for some client. f.mu is held.
+func (f *inventory) update(ctx context.Context, fn func(all map[string]map[string]string)) error {
 	for {
 		next := make(map[string]map[string]string, len(f.known)+1)
 		maps.Copy(next, f.known)
@@ -150,9 +150,9 @@ func (f *fleet) change(ctx context.Context, fn func(all map[string]map[string]st
 			return err
 		}
 		var written []scale.Entry
-		err = f.hub.use(ctx, func(ctx context.Context) (err error) {
+		err = f.hub.callStore(ctx, func(ctx context.Context) (err error) {
 			written, err = f.hub.config.Store.Put(ctx, scale.Write{
-				Key: catalogues, Prev: f.rev, TTL: keep, Value: f.hub.config.Seal.Seal(nil, text, seal.Binding(catalogues.Name)),
+				Key: inventoryKey, Prev: f.rev, TTL: topicTTL, Value: f.hub.config.Seal.Seal(nil, text, seal.Binding(inventoryKey.Name)),
 			})
 			return err
 		})
@@ -160,14 +160,14 @@ func (f *fleet) change(ctx context.Context, fn func(all map[string]map[string]st
 		case err != nil:
 			return err
 		case errors.Is(written[0].Err, scale.ErrChanged):
-			if err := f.open(written[0]); err != nil {
+			if err := f.decode(written[0]); err != nil {
 				return err
 			}
 		case written[0].Err != nil:
 			return written[0].Err
 		default:
-			for _, topic := range f.differ(next) {
-				f.hub.raiseForAll(topic)
+			for _, topic := range f.changedLists(next) {
+				f.hub.publishEverywhere(topic)
 			}
 			f.rev, f.known, f.old = written[0].Rev, next, false
 			return nil
@@ -175,9 +175,9 @@ func (f *fleet) change(ctx context.Context, fn func(all map[string]map[string]st
 	}
 }
 
-// differ returns the lists that a replica which has come, or gone, had alone. The
-// first replica of all makes no difference to anybody.
-func (f *fleet) differ(next map[string]map[string]string) (topics []string) {
+// changedLists returns the lists that only the replica which has joined, or left, had. The
+// first replica changes nothing.
+func (f *inventory) changedLists(next map[string]map[string]string) (topics []string) {
 	alone := func(one, other map[string]map[string]string, topic string) bool {
 		for node, lists := range one {
 			if _, stays := other[node]; !stays && !slices.ContainsFunc(slices.Collect(maps.Values(other)), func(l map[string]string) bool { return l[topic] == lists[topic] }) {
@@ -186,7 +186,7 @@ func (f *fleet) differ(next map[string]map[string]string) (topics []string) {
 		}
 		return false
 	}
-	for _, topic := range Lists {
+	for _, topic := range ListPrefix {
 		if len(f.known) > 0 && (alone(f.known, next, topic) || alone(next, f.known, topic)) {
 			topics = append(topics, topic)
 		}
