@@ -1,12 +1,12 @@
 // The checks of talaria dev: a program that talaria new wrote is changed while its client
-// calls it all the time. WORKED is its directory.
+// calls it all the time. WORKED is its directory, E2E_EDITS the number of changes.
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { check, text } from "./harness.mjs";
 
-const edits = 6;
+const edits = Number(process.env.E2E_EDITS ?? 6);
 
 export async function dev(session, user) {
   const file = join(process.env.WORKED, "words.go");
