@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,5 +117,144 @@ func TestAskingFaults(t *testing.T) {
 	_, err := without.TryCall("ask", nil)
 	if fault, ok := errors.AsType[*mcp.Error](err); !ok || fault.Code != -32021 {
 		t.Errorf("without the capability: %v", err)
+	}
+}
+
+// prompts.md and completion.md: arguments that are unknown or missing are -32602;
+// enums and booleans complete without an option; a client receives at most 100 values,
+// and none for a tool.
+func TestPromptPromises(t *testing.T) {
+	type picked struct {
+		Tone  string `json:"tone" validate:"oneof=calm cheerful"`
+		Short bool   `json:"short,omitempty"`
+		Word  string `json:"word,omitempty"`
+	}
+	many := make([]string, 300)
+	for i := range many {
+		many[i] = fmt.Sprint("word", i)
+	}
+	mcptest.Each(t, func() *mcp.Server {
+		s := mcp.NewServer(mcp.Info{Name: "x", Version: "1"}, nil)
+		s.MustAdd(
+			mcp.Prompt("struct", func(context.Context, picked) (string, error) { return "ok", nil }, mcp.CompleteFrom("word", many...)),
+			stored("map", "Greet {who}", []mcp.PromptArgument{{Name: "who", Required: true}}),
+			mcp.Tool("tool", func(context.Context, picked) (string, error) { return "ok", nil }),
+		)
+		return s
+	}, func(t *testing.T, c *mcptest.Client) {
+		for _, tt := range []struct {
+			name      string
+			arguments map[string]string
+			good      bool
+		}{
+			{"struct", map[string]string{"tone": "calm", "short": "true"}, true},
+			{"struct", map[string]string{"tone": "calm", "other": "x"}, false},
+			{"struct", nil, false},
+			{"map", map[string]string{"who": "Ada"}, true},
+			{"map", map[string]string{"who": "Ada", "other": "x"}, false},
+			{"map", nil, false},
+		} {
+			_, err := c.TryGetPrompt(tt.name, tt.arguments)
+			if fault, ok := errors.AsType[*mcp.Error](err); tt.good && err != nil || !tt.good && (!ok || fault.Code != protocol.CodeInvalidParams) {
+				t.Errorf("%s %v: %v", tt.name, tt.arguments, err)
+			}
+		}
+		for argument, want := range map[string][]string{"tone": {"calm", "cheerful"}, "short": {"true", "false"}} {
+			got := c.Complete("struct", argument, "", nil)
+			if slices.Sort(got); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
+				t.Errorf("%s: got %q, want %q", argument, got, want)
+			}
+		}
+		if got := c.Complete("struct", "word", "word", nil); len(got) != 100 {
+			t.Errorf("%d values", len(got))
+		}
+		if got, err := c.TryComplete("tool", "tone", "", nil); err == nil {
+			t.Errorf("a tool completes %q", got)
+		}
+	})
+}
+
+// middleware.md: a list is private if its clients may see different ones.
+func TestPrivateLists(t *testing.T) {
+	all := func(*mcp.Frame, mcp.Kind, string) bool { return true }
+	for name, tt := range map[string]struct {
+		opts    mcp.Options
+		options []mcp.ToolOption
+		want    string
+	}{
+		"no filter":          {mcp.Options{}, nil, "public"},
+		"filter":             {mcp.Options{Filter: all}, nil, "private"},
+		"filter of one tool": {mcp.Options{}, []mcp.ToolOption{mcp.VisibleTo(func(*mcp.Frame) bool { return true })}, "private"},
+	} {
+		s := mcp.NewServer(mcp.Info{Name: "x", Version: "1"}, &tt.opts)
+		s.MustAdd(mcp.Tool("tool", func(context.Context, struct{}) (string, error) { return "", nil }, tt.options...))
+		var list struct {
+			CacheScope string `json:"cacheScope"`
+		}
+		if err := json.Unmarshal(mcptest.New(t, s).Request(protocol.MethodToolsList, nil), &list); err != nil || list.CacheScope != tt.want {
+			t.Errorf("%s: %q, %v; want %q", name, list.CacheScope, err, tt.want)
+		}
+	}
+}
+
+// custom-methods.md: params are not coerced, and names of the specification are errors.
+func TestMethodPromises(t *testing.T) {
+	type in struct {
+		Count int `json:"count"`
+	}
+	double := func(_ context.Context, in in) (in, error) { in.Count *= 2; return in, nil }
+	mcptest.Each(t, func() *mcp.Server {
+		s := mcp.NewServer(mcp.Info{Name: "x", Version: "1"}, nil)
+		s.MustAdd(mcp.Method("shop/double", double))
+		for _, name := range []string{"tools/double", "prompts/double", "server/double", "notifications/double"} {
+			if err := s.Add(mcp.Method(name, double)); err == nil {
+				t.Errorf("%s is a method", name)
+			}
+		}
+		return s
+	}, func(t *testing.T, c *mcptest.Client) {
+		if _, err := c.TryRequest("shop/double", map[string]any{"count": 2}); err != nil {
+			t.Error(err)
+		}
+		_, err := c.TryRequest("shop/double", map[string]any{"count": "2"})
+		if fault, ok := errors.AsType[*mcp.Error](err); !ok || fault.Code != protocol.CodeInvalidParams {
+			t.Errorf("a text for a number: %v", err)
+		}
+	})
+}
+
+// compatibility.md: the table is what Revision.Has reports, and Go is that of go.mod.
+func TestCompatibility(t *testing.T) {
+	text := page(t, "compatibility.md")
+	rows := map[string]string{}
+	for line := range strings.Lines(text) {
+		if cells := strings.Split(strings.TrimSpace(line), "|"); len(cells) == 8 {
+			rows[strings.TrimSpace(cells[1])] = strings.ReplaceAll(strings.Join(cells[2:7], "|"), " ", "")
+		}
+	}
+	for row, features := range map[string][]protocol.Feature{
+		"batches":               {protocol.FeatureBatches},
+		"hints of tools, audio": {protocol.FeatureToolAnnotations, protocol.FeatureAudioContent},
+		"structured content, resource links, titles, elicitation": {protocol.FeatureStructuredContent, protocol.FeatureResourceLinks, protocol.FeatureTitles, protocol.FeatureElicitation},
+		"icons, elicitation by URL, tools in sampling, skills":    {protocol.FeatureIcons, protocol.FeatureElicitModes, protocol.FeatureSamplingTools, protocol.FeatureSkills},
+		"tasks, cache hints, structured content of any type":      {protocol.FeatureCacheHints, protocol.FeatureAnyStructured},
+	} {
+		for _, feature := range features {
+			var has []string
+			for _, rev := range protocol.Revisions() {
+				has = append(has, map[bool]string{true: "✓"}[rev.Has(feature)])
+			}
+			slices.Reverse(has) // the newest comes first
+			if got := strings.Join(has, "|"); rows[row] != got {
+				t.Errorf("%s: the page has %q, Has reports %q", row, rows[row], got)
+			}
+		}
+	}
+	mod, err := os.ReadFile(root + "/go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, version, ok := strings.Cut(text, "requires Go "); !ok || !strings.Contains(string(mod), "\ngo "+strings.SplitN(version, ". ", 2)[0]) {
+		t.Error("the version of Go is not that of go.mod")
 	}
 }
