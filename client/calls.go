@@ -52,7 +52,7 @@ func (c *Client) ask(ctx context.Context, op, method, name string, members []byt
 	return r.do(ctx)
 }
 
-// Ping asks for a sign of life. Modern revisions have no ping: there it is
+// Ping checks that the server responds. Modern revisions have no ping: there it is
 // server/discover.
 func (c *Client) Ping(ctx context.Context, options ...CallOption) error {
 	conn, err := c.life.current(ctx)

@@ -197,7 +197,7 @@ type invalidMessageError struct {
 
 // Error adds what was sent to the error that it may explain.
 func (e *invalidMessageError) Error() string {
-	return fmt.Sprintf("%v; the server sent what is no message, lastly %q (what it logs belongs on its standard error)", e.err, e.text)
+	return fmt.Sprintf("%v; the server sent invalid messages, the last one %q (its log belongs on standard error)", e.err, e.text)
 }
 
 // Unwrap returns the error without the guess.

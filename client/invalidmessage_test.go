@@ -13,7 +13,7 @@ import (
 // A server that writes other things than messages is told from one that is
 // silent.
 func TestInvalidMessageInErrors(t *testing.T) {
-	const blames = `sent what is no message, lastly "Listening on port 80" (what it logs belongs on its standard error)`
+	const blames = `sent invalid messages, the last one "Listening on port 80" (its log belongs on standard error)`
 	tests := []struct {
 		name string
 		play func(s *script)

@@ -42,6 +42,8 @@ var registrationRows = []struct {
 	want string
 }{
 	{"unknown rule", holding("", `json:"a" validate:"emial"`), nil, "did you mean email?"},
+	{"rule of JSON Schema", holding(1, `json:"a" validate:"maximum=3"`), nil, "write max, or maximum in the tag jsonschema"},
+	{"description in validate", holding(1, `json:"a" validate:"description=x"`), nil, "write description in the tag jsonschema"},
 	{"wrong kind", holding(1, `json:"a" validate:"email"`), nil, "email does not apply to int; use it on strings"},
 	{"missing parameter", holding(1, `json:"a" validate:"min"`), nil, "min needs a parameter"},
 	{"empty parameter", holding(1, `json:"a" validate:"min="`), nil, "needs a number"},

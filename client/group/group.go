@@ -311,7 +311,7 @@ func on[T any](ctx context.Context, g *Group, op string, of kind, full string, f
 	return result, s.failed(op+" "+name, err)
 }
 
-// Ping asks every server for a sign of life, all at once. The error joins those
+// Ping checks that every server responds, all at once. The error joins those
 // of the servers that gave none.
 func (g *Group) Ping(ctx context.Context, options ...client.CallOption) error {
 	servers := g.all()

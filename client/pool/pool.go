@@ -515,7 +515,7 @@ func moves(err error) bool {
 	return errors.Is(err, client.ErrConnection) && errors.As(err, &e) && e.Safe
 }
 
-// Ping asks one of the connections for a sign of life.
+// Ping checks that one of the connections responds.
 func (p *Pool) Ping(ctx context.Context, options ...client.CallOption) error {
 	_, err := onConnection(ctx, p, func(c *client.Client) (struct{}, error) { return struct{}{}, c.Ping(ctx, options...) })
 	return err

@@ -26,7 +26,7 @@ const (
 
 const exitHelp = `0 fine, 1 the tool failed (isError) or anything else did, 2 wrong
 usage, 3 cannot connect (in time), 4 the server answered with an error or broke
-the protocol, 5 no answer in time, 6 the server wants a login (or the login
+the protocol, 5 no answer in time, 6 the server requires a login (or the login
 failed), 130 interrupted before it was done.`
 
 // failure is an error with an exit code and, if there is one, a way out.

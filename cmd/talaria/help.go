@@ -47,7 +47,9 @@ func unknownCommand(root *cobra.Command, name string) error {
 		known = append(known, c.Name())
 	}
 	hint := "talaria -h lists the commands"
-	if near := names.Nearest(name, known); near != "" {
+	if strings.Contains(name, "://") {
+		hint = "a command precedes a TARGET: talaria tools " + name + " lists tools, talaria http " + name + " opens a shell"
+	} else if near := names.Nearest(name, known); near != "" {
 		hint = "did you mean talaria " + near + "? " + hint
 	}
 	return usage("unknown command %q", name).with(hint)

@@ -32,7 +32,7 @@ type installCommand struct {
 func (i *installCommand) command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install --host HOST --name NAME [flags] (URL | -- COMMAND [ARGS…])",
-		Short: "Write a server into the configuration of a client", GroupID: groupMore,
+		Short: "Write a server into the configuration of a host", GroupID: groupMore,
 		Long: `Install writes a server into the configuration of Claude Desktop, Claude Code, Cursor,
 Gemini CLI, LM Studio, Visual Studio Code or Windsurf. It shows what would change and
 asks before it writes; everything else in the file stays as it is, and the old file is
@@ -291,6 +291,6 @@ func (i *installCommand) replace(host hosts.Host, path string, old, text []byte)
 	if backup != "" {
 		i.console.Printf("the old one is %s", backup)
 	}
-	i.console.Notef("start %s again for it to see the change", host.Name)
+	i.console.Notef("restart %s to apply the change", host.Name)
 	return nil
 }

@@ -48,7 +48,11 @@ func lintCommand(c *console.Console) *cobra.Command {
 			for _, line := range lines {
 				s.console.Print(line)
 			}
-			if len(lines) == 0 {
+			switch {
+			case len(lines) > 0:
+			case len(tools) == 1:
+				s.console.Print("every host accepts the tool")
+			default:
 				s.console.Printf("every host accepts the %d tools", len(tools))
 			}
 		})

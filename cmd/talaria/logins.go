@@ -18,7 +18,7 @@ import (
 func logoutCommand(c *console.Console) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
-		Use: "logout (URL | --all)", Short: "Revoke a login and forget it", GroupID: groupAuth, Args: between(0, 1),
+		Use: "logout (URL | --all)", Short: "Revoke a login and delete it", GroupID: groupAuth, Args: between(0, 1),
 		Long: "Logout tells the authorization server that the token has ended, where that is possible,\nand forgets the login in any case.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)

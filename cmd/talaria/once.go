@@ -190,7 +190,7 @@ func completeCommand(c *console.Console) *cobra.Command {
 }
 
 func pingCommand(c *console.Console) *cobra.Command {
-	return (&once{console: c}).command("ping TARGET", "Ask for a sign of life", "", exactly("TARGET"), func(ctx context.Context, s *session, _ []string) error {
+	return (&once{console: c}).command("ping TARGET", "Check that a server responds", "", exactly("TARGET"), func(ctx context.Context, s *session, _ []string) error {
 		start := time.Now()
 		if err := s.Ping(ctx); err != nil {
 			return err

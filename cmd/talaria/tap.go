@@ -30,7 +30,7 @@ type tapCommand struct {
 
 func (t *tapCommand) command() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "tap [-o FILE] (-- COMMAND [ARGS…] | --http ADDRESS URL)", Short: "Record what a client and its server say", GroupID: groupMore,
+		Use: "tap [-o FILE] (-- COMMAND [ARGS…] | --http ADDRESS URL)", Short: "Record the messages between a client and its server", GroupID: groupMore,
 		Long: `Tap stands between a client and a server, and records all messages and what the
 server writes to standard error. What passes is not changed, not even by a byte.
 

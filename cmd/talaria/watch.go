@@ -14,7 +14,7 @@ import (
 )
 
 func watchCommand(c *console.Console) *cobra.Command {
-	cmd := (&once{console: c}).command("watch TARGET [URI…]", "Print what the server tells, until Ctrl-C",
+	cmd := (&once{console: c}).command("watch TARGET [URI…]", "Print the notifications of a server, until Ctrl-C",
 		"Watch prints a line for each notification: changes of lists, and of the resources that\nare named. It ends when the server ends it, or with Ctrl-C.",
 		between(1, -1, "TARGET"), func(ctx context.Context, s *session, args []string) error {
 			filter := render.Changes(s.Server().Capabilities)

@@ -155,12 +155,39 @@ func unknownRule(r tags.Rule, t Target) *tags.Problem {
 		return r.Fault(r.Name+" cannot stand here", "use it on a field of a struct")
 	}
 	fix := "register it as a schema.Rule"
-	if near := nearestRule(r.Name, t); near != "" {
+	if of := ofKeyword(r.Name); of != "" {
+		fix = of
+	} else if near := nearestRule(r.Name, t); near != "" {
 		fix = "did you mean " + near + "?"
 	} else if !r.HasParam {
 		fix += "; if it is a value of the list before it, separate values with spaces"
 	}
 	return r.Fault(fmt.Sprintf("unknown rule %q", r.Name), fix)
+}
+
+// ofKeyword returns what to write for the name of a keyword of JSON Schema; "" if name is
+// not one.
+func ofKeyword(name string) string {
+	rule := ""
+	switch name {
+	case "minimum", "minLength", "minItems", "minProperties":
+		rule = "min"
+	case "maximum", "maxLength", "maxItems", "maxProperties":
+		rule = "max"
+	case "exclusiveMinimum":
+		rule = "gt"
+	case "exclusiveMaximum":
+		rule = "lt"
+	case "enum":
+		rule = "oneof"
+	case "uniqueItems":
+		rule = "unique"
+	case "pattern", "format", "multipleOf", "default", "title", "description", "example":
+		return "write " + name + " in the tag jsonschema"
+	default:
+		return ""
+	}
+	return "write " + rule + ", or " + name + " in the tag jsonschema"
 }
 
 // wrongKind returns the problem of a rule on a kind of value that it does not

@@ -31,7 +31,7 @@ func commands(s *Shell) table {
 	return table{
 		{name: "help", aliases: []string{"?"}, usage: "help [COMMAND]", short: "list the commands, or explain one", run: s.help,
 			complete: func([]string) []string { return s.commands.names() }},
-		{name: "ping", usage: "ping", short: "ask for a sign of life", online: true, run: requests{l}.ping},
+		{name: "ping", usage: "ping", short: "check that the server responds", online: true, run: requests{l}.ping},
 		{name: "list_tools", aliases: []string{"tools"}, usage: "list_tools [TOOL]", short: "list the tools, or show one", online: true, run: tools{l, p}.list,
 			complete: first(s.lists.toolNames)},
 		{name: "call_tool", aliases: []string{"call"}, usage: "call_tool TOOL [NAME=value… | {…} | @FILE] [--json]", short: "call a tool; asks for what is missing", online: true, run: tools{l, p}.call,
