@@ -184,8 +184,8 @@ func (p *proofs) check(w http.ResponseWriter, r *http.Request, scheme, key, toke
 // errTooManyProofs is the error of a proof for which there is no room.
 var errTooManyProofs = errors.New("auth: too many proofs to remember")
 
-// first records a proof, which key and id tell from all others, and reports
-// whether it is used for the first time.
+// first records a proof, which key and id identify, and reports whether it is
+// used for the first time.
 func (p *proofs) first(ctx context.Context, id string, now time.Time) (bool, error) {
 	if p.shared != nil {
 		return p.shared.first(ctx, id)

@@ -55,7 +55,7 @@ type jwtVerifier struct {
 	audiences  audiences
 	algorithms []jose.SignatureAlgorithm
 	keys       *keySource
-	err        error // what NewJWT was given makes no sense
+	err        error // of invalid arguments of NewJWT
 }
 
 // NewJWT returns a Verifier for access tokens that are JSON Web Tokens (RFC 9068,
@@ -68,8 +68,8 @@ type jwtVerifier struct {
 // passed; and, if it says when it begins, to have begun. ID tokens and proofs
 // are not access tokens and are refused by their typ or their audience.
 //
-// Nothing is fetched before the first token arrives. If the arguments make no
-// sense, New and Verify return an error.
+// Nothing is fetched before the first token arrives. If the arguments are invalid,
+// New and Verify return an error.
 func NewJWT(issuer string, opts *JWTOptions) Verifier {
 	v := &jwtVerifier{issuer: issuer}
 	if opts != nil {

@@ -79,9 +79,8 @@ func (s *keySet) fitting(kid, alg string) (keys []jose.JSONWebKey) {
 // and never fetches. Any other has no set until the first fetch, which the
 // first token causes.
 //
-// Libraries have such a source, too; this one is our own because with jwkset each
-// of these requests waits for a turn of its own, and the key set of go-oidc
-// continues with withdrawn keys until an unknown one comes.
+// No library has this behavior: with jwkset these requests fetch one after the other, and
+// the key set of go-oidc uses withdrawn keys until a token has an unknown one.
 type keySource struct {
 	opts   KeyOptions
 	issuer string

@@ -60,9 +60,9 @@ const storeTimeout = time.Second
 const clockDifference = 30 * time.Second
 
 // sharedReplays remembers what any of several replicas has seen, as entries of a
-// store that last for a window. It never takes the silence of the store for an
-// answer: what it cannot ask about was perhaps seen before. How many entries this
-// process makes is bounded as replays is. mu guards the fields below it.
+// store that last for a window. If the store does not answer, first returns an error: the
+// proof may have been seen before. The number of entries that this process makes has the
+// same bound as replays. mu guards the fields below it.
 type sharedReplays struct {
 	store  scale.Store
 	window time.Duration
@@ -86,8 +86,8 @@ func (r *sharedReplays) first(ctx context.Context, id string) (bool, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	// Nothing but being there tells of a proof, so that there is nothing to seal;
-	// and its key is a digest without secrets, which no change of keys changes.
+	// An entry has no content that could be sealed: that it exists is the record.
+	// Its key is a digest without secrets, so new StateKeys do not change it.
 	written, err := r.store.Put(ctx, scale.Write{Key: replica.StoreKey("proof", id, proofParts), Value: []byte{}, TTL: r.window})
 	if err == nil {
 		err = written[0].Err

@@ -13,17 +13,18 @@ import (
 // Identity is what a token says; see frame.Identity.
 type Identity = frame.Identity
 
-// Verifier finds out what an access token says. Verify returns one of three
-// things: an Identity with a Subject or a ClientID, which it must not change
-// afterwards; an error of Invalid, if the token is not one that this server
-// accepts; or any other error if it could not find out, which the client sees
-// as 503. Errors must not contain the token.
+// Verifier verifies access tokens. Verify returns one of three results:
+//
+//   - an Identity with a Subject or a ClientID, which it must not change afterwards
+//   - an error of Invalid, if this server does not accept the token
+//   - any other error, if it could not verify the token: the response is 503
+//
+// Errors must not contain the token.
 //
 // A Verifier must check that the token was issued for this server and not for
 // another one. Verify is called by many goroutines at once. Its result must
-// depend only on the token and not on anything else in ctx: Bearer keeps it
-// for a while, see Options.CacheFor, and verifies once for all requests that
-// arrive with the same token at a time.
+// depend only on the token, not on values in ctx: Bearer caches it for
+// Options.CacheFor, and concurrent requests with one token share one call.
 type Verifier interface {
 	Verify(ctx context.Context, token string) (*Identity, error)
 }
@@ -97,12 +98,12 @@ func invalid(err error, description string) *Error {
 }
 
 // Any returns a Verifier that asks several in their order until one accepts the
-// token. A Verifier of NewJWT is asked about tokens of its issuer only, and
-// nothing else is asked about these: what it refuses stays refused, and tokens
-// of one issuer are not shown to the introspection endpoint of another.
+// token. Only the Verifier of NewJWT for an issuer is asked about the tokens of
+// that issuer. What it refuses stays refused, and the introspection endpoint of
+// another issuer never receives them.
 //
-// If none accepts the token, the error is that of one that could not find out,
-// or else of the last one that was asked.
+// If none accepts the token, the error is that of a Verifier that could not verify it,
+// or else that of the last one.
 func Any(verifiers ...Verifier) Verifier { return anyOf(append([]Verifier(nil), verifiers...)) }
 
 // anyOf is the Verifier that Any returns.

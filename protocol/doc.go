@@ -14,8 +14,8 @@
 //
 // # Reading
 //
-// Text from a peer is read in two steps, so that nothing is decoded before it is
-// known who must answer for it:
+// Text from a peer is read in two steps. The method is known before anything else is
+// decoded:
 //
 //   - [Decode] checks the whole text of a message once (syntax, UTF-8, depth,
 //     duplicate members) and finds the members of its envelope. It decodes none
@@ -36,7 +36,7 @@
 // params.arguments). Depth and lengths of names are limited here; the length of
 // a whole message is limited by its transport.
 //
-// [Message.Validate] checks what the revisions have rules of their own for.
+// [Message.Validate] checks the rules that differ between revisions.
 // Servers of this module do not call it, because their dispatcher knows which
 // methods it serves; it is for proxies, recorders and tests, which see messages
 // of both sides.
@@ -46,8 +46,8 @@
 // Messages are made with [NewRequest] and its like and written with
 // [Message.MarshalJSON]. A [Result] holds Go values and is written when it is
 // known which revision it goes to, by internal/wire; the interface is sealed for
-// that reason. Content and the contents of resources are written here as the
-// newest revision has them, and are made to fit older ones before.
+// that reason. Content and the contents of resources are written here in the form of
+// the newest revision. What an older one lacks is removed before.
 //
 // # Metadata
 //

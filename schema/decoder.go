@@ -33,9 +33,8 @@ const (
 // JSON, or passes a limit. The reason is among the issues then. If they return
 // true, the scanner has read the whole value, good or bad.
 //
-// A document is walked once. What needs more than the value at hand waits:
-// rules among members until the object ends, rules that look elsewhere and
-// functions of users until the document ends. Decoders are pooled; release
+// A document is walked once. Rules among members wait for the end of their object. Rules
+// that look elsewhere, and functions of users, wait for the end of the document. Decoders are pooled; release
 // removes everything of the document and keeps the scratch memory.
 type decoder struct {
 	s    jsonx.Scanner
@@ -43,7 +42,7 @@ type decoder struct {
 	// ctx is the caller's, for custom rules.
 	ctx context.Context
 	report
-	// marks says what became of the members of each open object.
+	// marks has the outcome of each member of the open objects.
 	marks []byte
 	// values counts the values that have been read.
 	values int

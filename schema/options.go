@@ -31,25 +31,24 @@ type Options struct {
 	// MaxValues limits the number of values in one document, members and items
 	// at all levels counted; 0 means 100,000.
 	MaxValues int
-	// Validator decides the tags that only go-playground's validator can, of which
-	// each says so when there is none: iso3166_2, the tags of BCP 47, URNs, Bitcoin
-	// and Ethereum, postcode_iso3166_alpha2 of most countries, and those that look
-	// into files. Set it to validator.New(); that makes a program some 4 MB larger.
+	// Validator checks the tags that need the tables of go-playground's validator:
+	// iso3166_2, the tags of BCP 47, URNs, Bitcoin and Ethereum, postcode_iso3166_alpha2
+	// of most countries, and those that look into files. Without it such a tag is an
+	// error. Set it to validator.New(), which makes a program about 4 MB larger.
 	// It must be safe for concurrent use, as *validator.Validate is.
 	Validator Validator
-	// Rules are checks of the program's own. Those that a tag names come before
-	// built-in rules of the same name.
+	// Rules are custom checks. A custom rule takes precedence over a built-in rule of
+	// the same name.
 	Rules []Rule
 	// Unions list the variants of interface types. Without an entry an interface
 	// type with methods cannot be compiled.
 	Unions []UnionType
-	// Types are the schemas of types that have their own JSON form and are not the
-	// program's own; see Declare.
+	// Types are schemas for types of other modules that have their own JSON form; see
+	// Declare.
 	Types []TypeSchema
-	// Formats are formats for jsonschema:"format=NAME" besides those of JSON Schema,
-	// with the check of a text. Without one, nil, a format is a hint, which any value
-	// may have: it is in the schema and nothing is checked. The functions must be safe
-	// for concurrent use.
+	// Formats adds formats for jsonschema:"format=NAME", each with a function that checks
+	// a text. A format whose function is nil is a hint: it is in the schema, and any value
+	// passes. The functions must be safe for concurrent use.
 	Formats map[string]func(text string) bool
 	// Aliases are short names for validate rules, as with RegisterAlias of
 	// go-playground: "name" stands for "min=1,max=80". They must not hide a

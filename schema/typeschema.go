@@ -22,7 +22,7 @@ type TypeSchema struct {
 //	schema.Declare[decimal.Decimal](&jsonschema.Schema{Type: "string", Pattern: `^-?[0-9]+(\.[0-9]+)?$`})
 //
 // Values are checked against the schema and then decoded by T's own methods. It takes
-// precedence over what the type says of itself. T is neither a pointer nor an interface;
+// precedence over methods of the type. T is neither a pointer nor an interface;
 // the schema also applies to pointers to T, and to keys of maps if it is for strings. The
 // schema has no $ref and no $defs. Faults are reported when any type is compiled. Servers
 // take declared schemas by mcp.Options.Schema.

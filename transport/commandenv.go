@@ -8,10 +8,8 @@ import (
 	"strings"
 )
 
-// What every child process gets of this one's environment, as names and as
-// beginnings of names: who and where it is, how to reach the network, whom to trust
-// there, and in what language to speak. On Windows the case of names does not
-// matter.
+// Variables that every child process inherits, as names and as prefixes of names: user and
+// directories, proxies, certificates, locale. On Windows the case of names does not matter.
 var (
 	unixVariables    = []string{"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "TMPDIR", "XDG_*"}
 	windowsVariables = []string{"APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "PROCESSOR_ARCHITECTURE",

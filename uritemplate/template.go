@@ -36,10 +36,9 @@ type Template struct {
 	groups   []group
 }
 
-// Parse reads a template. A variable may are in it once. The prefix modifier
-// ({name:3}) is refused, because the value could not be read back from a URI;
-// so are expressions that a URI could not tell apart, such as {a}{b}, and those
-// in an order that URIs do not have, such as {&a}{?b}.
+// Parse reads a template. A variable may occur once. Parse refuses what Match
+// could not read back: the prefix modifier ({name:3}), expressions without a separator,
+// such as {a}{b}, and an order that URIs do not have, such as {&a}{?b}.
 func Parse(text string) (*Template, error) {
 	t := &Template{text: text}
 	for rest := text; rest != ""; {

@@ -31,7 +31,7 @@ type Client struct {
 	// flow is held during each change of the token: one refresh, one visit of the
 	// user at a time. It has room for one value; see lock.
 	flow   chan struct{}
-	loaded bool // under flow: the store has been asked
+	loaded bool // the store has been read; guarded by flow
 
 	mu sync.Mutex
 	// token is the newest one, nil before the first. Its value does not change.

@@ -19,7 +19,7 @@
 // resource indicators (RFC 8707); validation of the issuer in answers (RFC
 // 9207); step-up; refresh with rotation; revocation (RFC 7009). A [Grant] other
 // than [AuthorizationCode] selects one of the extensions. DPoP (RFC 9449) is
-// used where it is wanted.
+// used if a server demands it or Options ask for it.
 //
 // A token goes to the origin of the server that it was issued for and nowhere
 // else, whatever a redirect says. Clients and tokens belong to the issuer that

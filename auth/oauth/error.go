@@ -88,8 +88,8 @@ func (e *Error) Is(target error) bool {
 	return target == attend.ErrUnauthorized && (e.asked || !e.passing())
 }
 
-// passing reports whether the error may pass by itself, or has to do with
-// something else than authorization: the store, or the request itself.
+// passing reports whether the error may pass by itself, or is not about authorization
+// but about the store or the request.
 func (e *Error) passing() bool {
 	switch {
 	case e.Step == StepStore, e.Code == "server_error", e.Code == "temporarily_unavailable", e.Code == "slow_down", passingStatus(e.Status):

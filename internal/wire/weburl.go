@@ -7,7 +7,7 @@ import (
 )
 
 // CheckWebURL returns nil if a person can be sent to address in a browser, else
-// an error that says why not, to be put behind the name of the address. The
+// an error that continues a sentence about the address. The
 // address must be absolute, have the scheme http or https and a host, and no
 // user before the host, which is a way to hide where a link leads (RFC 9110,
 // section 4.2.4). The error does not repeat the address, whose query may be

@@ -411,9 +411,9 @@ func (t *fitting) array(parts []*node, items []any) {
 	t.inList = inList
 }
 
-// alternatives makes a value fit the one of several schemas that it can be meant for. If
-// there are more of those, it stays as it is. A value that is valid by one of them is
-// meant for that one: it only gets the defaults, and only if no other one takes it.
+// alternatives makes a value fit one of several schemas. A value that is valid by exactly
+// one of them only gets its defaults. Any other value is changed if exactly one schema can
+// be made to fit it, and else stays as it is.
 func (t *fitting) alternatives(list []*node, value any) any {
 	if len(list) == 0 || t.nested == maxAlternatives {
 		return value

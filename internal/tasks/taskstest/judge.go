@@ -10,7 +10,7 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// check finds what must not be in what the store has seen.
+// check reports violations in the history of the store.
 func (s *Simulation) judge() {
 	for _, all := range s.history.chains {
 		s.judgeChain(inOrder(all))
@@ -98,8 +98,7 @@ func answered(chain []state, key string) bool {
 	return slices.ContainsFunc(chain, func(st state) bool { return st.record.Answers[key] != nil || st.record.Status.Final() })
 }
 
-// judgeResult checks whether the result of a task is made of what was kept and
-// answered.
+// judgeResult checks that the result of a task has the recorded steps and answers.
 func (s *Simulation) judgeResult(chain []state) {
 	last := &chain[len(chain)-1].record
 	known := &chain[max(len(chain)-2, 0)].record
