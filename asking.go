@@ -53,7 +53,7 @@ func schemaFor(f core.QuestionRequest) *schema.Options {
 		return m.mount.child.opts.Schema
 	}
 	if server := frame.Internal(facts.Private{}).Server(request); server != nil {
-		return server.Owner().(*host).opts.Schema
+		return server.Owner.(*Server).opts.Schema
 	}
 	return nil
 }

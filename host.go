@@ -12,7 +12,6 @@ import (
 	"github.com/talaria-go/mcp/internal/bus"
 	"github.com/talaria-go/mcp/internal/conn"
 	"github.com/talaria-go/mcp/internal/core"
-	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/safely"
@@ -35,17 +34,13 @@ var (
 // client can ask for it.
 const methodSessionEnd = "session/terminate"
 
-// host is the Server as its connections and sessions see it. It is a type of its
-// own so that the methods of conn.Host, which users must not call, are not
-// methods of Server.
-type host Server
-
-var _ conn.Host = (*host)(nil)
+// host is what the connections and sessions of a Server call.
+type host struct{ *Server }
 
 // newSessions makes the table of HTTP sessions. NewServer calls it. Sessions
 // from a store have not passed Opened in this process, so the table has the
 // function to call when one ends.
-func (h *host) newSessions() *session.Manager {
+func (h host) newSessions() *session.Manager {
 	config := h.opts.sessions(h.storeFailed("session store", "sessions"), h.dropped)
 	if h.post != nil {
 		config.Seal, config.Bus, config.ReplicaID, config.Topics = h.opts.sealer("session"), h.post, h.post.ReplicaID(), h.topics
@@ -57,7 +52,7 @@ func (h *host) newSessions() *session.Manager {
 // newPost makes the bus that carries messages between the replicas of the server,
 // and the hub that publishes changes of other replicas. A server without a store
 // has neither.
-func (h *host) newPost() {
+func (h host) newPost() {
 	if h.opts.Store == nil {
 		return
 	}
@@ -74,7 +69,7 @@ func (h *host) newPost() {
 // until the server serves, as it may not be complete before. Components that
 // encode themselves are code of users: where that fails, there is no digest, and
 // two that fail do not differ.
-func (h *host) catalogue() map[string]string {
+func (h host) catalogue() map[string]string {
 	if h.dispatcher.Load() == nil {
 		return nil
 	}
@@ -82,7 +77,7 @@ func (h *host) catalogue() map[string]string {
 	for _, list := range kindsOfLists {
 		digests[list.method] = ""
 		err := safely.Try(func() (err error) {
-			digests[list.method], err = h.server().catalog.Internal(facts.Private{}).Digest(list.kinds...)
+			digests[list.method], err = h.Server.catalog.Internal(facts.Private{}).Digest(list.kinds...)
 			return err
 		})
 		if err != nil {
@@ -94,9 +89,9 @@ func (h *host) catalogue() map[string]string {
 
 // share begins to receive messages of other replicas, and to renew what they
 // share.
-func (h *host) share() {
+func (h host) share() {
 	if h.post != nil {
-		replicas := (*conn.Replicas)(h.connections)
+		replicas := conn.Replicas{Manager: h.connections}
 		h.post.Start(func(m bus.Message) {
 			if !h.notified(m) && !h.tasks.Delivered(m) && !h.sessions.HandleMessage(m) {
 				replicas.Delivered(m)
@@ -109,7 +104,7 @@ func (h *host) share() {
 }
 
 // notifyOne sends a notification to one session that is here, or in the store.
-func (h *host) notifyOne(id string, n *notification) error {
+func (h host) notifyOne(id string, n *notification) error {
 	x, err := h.connections.Session(context.Background(), id)
 	if err != nil {
 		return err
@@ -125,7 +120,7 @@ func (h *host) notifyOne(id string, n *notification) error {
 
 // notify sends a notification to the sessions that are here. It returns how many these
 // are, and how many of them go without it because their clients do not read.
-func (h *host) notify(n *notification) (sessions, dropped int) {
+func (h host) notify(n *notification) (sessions, dropped int) {
 	h.sessions.Each(func(x *session.Session) {
 		sessions++
 		if n.wanted(x) && !x.Send(n.text) {
@@ -137,7 +132,7 @@ func (h *host) notify(n *notification) (sessions, dropped int) {
 
 // notification is newNotification for a call of the program, and notes a text that
 // clients may not take.
-func (h *host) notification(method string, params any) (notification, error) {
+func (h host) notification(method string, params any) (notification, error) {
 	n, err := newNotification(method, params)
 	if len(n.text) > facts.MaxMessage {
 		h.connections.Upcalls().SentLong(method, "", len(n.text))
@@ -146,7 +141,7 @@ func (h *host) notification(method string, params any) (notification, error) {
 }
 
 // notifyAll is Server.NotifyAll for a notification that was checked.
-func (h *host) notifyAll(method string, n *notification) error {
+func (h host) notifyAll(method string, n *notification) error {
 	list := h.subscriptions.lists[method] != nil
 	if !list && n.uri == "" {
 		sessions, dropped := h.notify(n)
@@ -166,7 +161,7 @@ func (h *host) notifyAll(method string, n *notification) error {
 	case list:
 		h.subscriptions.listChanged(method)
 	default:
-		dropped = (*Server)(h).resourceUpdated(n.uri, change)
+		dropped = h.Server.resourceUpdated(n.uri, change)
 	}
 	if further && h.post != nil {
 		return fmt.Errorf("mcp: notification %q: clients of other replicas receive it without its further params", method)
@@ -183,7 +178,7 @@ func behind(method string, sessions int) error {
 }
 
 // dropped logs that messages for a client were dropped; see session.Config.Dropped.
-func (h *host) dropped(x *session.Session, n int) {
+func (h host) dropped(x *session.Session, n int) {
 	safely.Log(h.logger.Warn().Str("session", visible.Line(x.ID(), visible.Name)).Str("principal", visible.Line(x.Principal(), visible.Name)).Int("messages", n),
 		"messages were dropped: the client does not read those that wait for it")
 }
@@ -200,7 +195,7 @@ type shared struct {
 }
 
 // notifyOthers makes the other replicas send a notification to their sessions.
-func (h *host) notifyOthers(method string, params []byte) error {
+func (h host) notifyOthers(method string, params []byte) error {
 	if h.post == nil {
 		return nil
 	}
@@ -209,7 +204,7 @@ func (h *host) notifyOthers(method string, params []byte) error {
 
 // notifyElsewhere makes the replica that has the connection of a session send a
 // notification to it. The error wraps bus.ErrNoReplica if there is no such replica.
-func (h *host) notifyElsewhere(id, method string, params []byte) error {
+func (h host) notifyElsewhere(id, method string, params []byte) error {
 	node, ok := h.connections.Elsewhere(id)
 	if !ok {
 		return bus.ErrNoReplica
@@ -220,7 +215,7 @@ func (h *host) notifyElsewhere(id, method string, params []byte) error {
 }
 
 // hand gives a notification to other replicas.
-func (h *host) hand(s shared, give func(ctx context.Context, kind string, body []byte) error) error {
+func (h host) hand(s shared, give func(ctx context.Context, kind string, body []byte) error) error {
 	body, err := json.Marshal(s)
 	if err != nil {
 		return err
@@ -238,7 +233,7 @@ const notifyTimeout = 5 * time.Second
 
 // notified handles a message of hand. One for a resource waits for
 // rules of visibility, which are users' code: what comes after it may overtake it.
-func (h *host) notified(m bus.Message) bool {
+func (h host) notified(m bus.Message) bool {
 	if m.Kind != kindNotify {
 		return false
 	}
@@ -273,10 +268,14 @@ func (h *host) notified(m bus.Message) bool {
 
 // newConnections makes what serves clients. NewServer calls it when the options
 // are complete, and h has its sessions and its rounds.
-func (h *host) newConnections() *conn.Manager {
+func (h host) newConnections() *conn.Manager {
 	o := &h.opts
 	return conn.NewManager(conn.Config{
-		Host: h, Running: &h.running, Sessions: h.sessions, Askers: h.rounds, Revisions: o.Revisions, Logger: h.logger,
+		Hooks: conn.Hooks{
+			Server: h.Server, Dispatcher: h.Server.dispatch, InitializesSlowly: h.initializesSlowly, Names: h.names,
+			Opened: h.opened, HeaderParams: h.headerParams, Offers: h.offers,
+		},
+		Running: &h.running, Sessions: h.sessions, Askers: h.rounds.Asker, Revisions: o.Revisions, Logger: h.logger,
 		Guard: streamable.NewGuard(o.AllowedHosts, o.AllowedOrigins), Post: h.post,
 		Max: o.Limits.Connections, MaxPerPrincipal: o.Limits.ConnectionsPerPrincipal,
 		Concurrent: o.Limits.Concurrent, Subscriptions: o.Limits.SubscriptionsPerConnection, Batch: o.Limits.Batch,
@@ -284,32 +283,26 @@ func (h *host) newConnections() *conn.Manager {
 	})
 }
 
-// server returns h as what it is.
-func (h *host) server() *Server { return (*Server)(h) }
-
-// Dispatcher implements conn.Host.
-func (h *host) Dispatcher() *dispatch.Dispatcher { return h.server().dispatch() }
-
-// InitializesSlowly implements conn.Host.
-func (h *host) InitializesSlowly() bool {
-	return h.opts.OnSessionStart != nil || h.opts.OnSessionAttach != nil || h.opts.Discover != nil || len(h.middleware) > 0 || h.Dispatcher().Observed()
+// initializesSlowly is the InitializesSlowly of conn.Hooks.
+func (h host) initializesSlowly() bool {
+	return h.opts.OnSessionStart != nil || h.opts.OnSessionAttach != nil || h.opts.Discover != nil || len(h.middleware) > 0 || h.dispatch().Observed()
 }
 
 // maxLabels is how many names of components Frame.Labels tells.
 const maxLabels = 500
 
 // toolLabel returns the name of the tool that f calls, if that fits labels.
-func (h *host) toolLabel(f *frame.Frame) string {
-	if name := f.Request().Params.Name; h.Names(protocol.MethodToolsCall, name) {
+func (h host) toolLabel(f *frame.Frame) string {
+	if name := f.Request().Params.Name; h.names(protocol.MethodToolsCall, name) {
 		return name
 	}
 	return "_OTHER"
 }
 
-// Names implements conn.Host. Names are counted when they are first asked for, and
+// names is the Names of conn.Hooks. Names are counted when they are first asked for, and
 // stay counted when their components are removed: a name that was reported once is
 // a series of a metric.
-func (h *host) Names(method, name string) bool {
+func (h host) names(method, name string) bool {
 	kind := KindTool
 	if method == protocol.MethodPromptsGet {
 		kind = KindPrompt
@@ -341,7 +334,7 @@ type label struct {
 
 // storeFailed returns what logs errors of the store, as logStore does, and tells
 // the observers of each, soon. which is for the log, why for the Event.
-func (h *host) storeFailed(which, why string) func(error) {
+func (h host) storeFailed(which, why string) func(error) {
 	log := logStore(&h.logger, which)
 	return func(err error) {
 		log(err)
@@ -351,32 +344,32 @@ func (h *host) storeFailed(which, why string) func(error) {
 
 // tell notifies the observers of an event. Events before the server serves are
 // dropped, because observers may still be added.
-func (h *host) tell(e Event) {
+func (h host) tell(e Event) {
 	if d := h.dispatcher.Load(); d != nil {
 		d.Tell(e)
 	}
 }
 
-// Opened implements conn.Host: Options.OnSessionEnd runs when x ends.
-func (h *host) Opened(x *session.Session) {
-	if h.opts.OnSessionEnd != nil || h.Dispatcher().Observed() {
+// opened is the Opened of conn.Hooks: Options.OnSessionEnd runs when x ends.
+func (h host) opened(x *session.Session) {
+	if h.opts.OnSessionEnd != nil || h.dispatch().Observed() {
 		h.tell(Event{Kind: "session.opened", ID: x.ID()})
 		x.OnEnd(func(reason error) { h.sessionEnded(x, reason) })
 	}
 }
 
-// HeaderParams implements conn.Host.
-func (h *host) HeaderParams(name string) (params []facts.Header, forAll bool) {
+// headerParams is the HeaderParams of conn.Hooks.
+func (h host) headerParams(name string) (params []facts.Header, forAll bool) {
 	if tool, ok := h.catalog.Internal(facts.Private{}).Get(KindTool, name); ok {
 		params = tool.Headers
 	}
 	return params, h.catalog.View(nil, nil).Internal(facts.Private{}).Open(KindTool)
 }
 
-// Offers implements conn.Host.
-func (h *host) Offers(f *frame.Frame, name string) (ok bool) {
-	_, err := h.Dispatcher().Guard(f, func(f *frame.Frame) (protocol.Result, error) {
-		_, ok = h.server().view(f).Get(KindTool, name)
+// offers is the Offers of conn.Hooks.
+func (h host) offers(f *frame.Frame, name string) (ok bool) {
+	_, err := h.dispatch().Guard(f, func(f *frame.Frame) (protocol.Result, error) {
+		_, ok = h.Server.view(f).Get(KindTool, name)
 		return nil, nil
 	})
 	return ok && err == nil
@@ -398,14 +391,14 @@ func whyEnded(reason error) string {
 // sessionEnded runs Options.OnSessionEnd for x, which has ended and whose last
 // request is over, with a Frame that has the session and no peer: nothing
 // reaches the client any more. A panic costs nothing but itself.
-func (h *host) sessionEnded(x *session.Session, reason error) {
-	h.Dispatcher().Tell(Event{Kind: "session.ended", Reason: whyEnded(reason), ID: x.ID(), Err: reason})
+func (h host) sessionEnded(x *session.Session, reason error) {
+	h.dispatch().Tell(Event{Kind: "session.ended", Reason: whyEnded(reason), ID: x.ID(), Err: reason})
 	if h.opts.OnSessionEnd == nil {
 		return
 	}
 	ctx := core.WithPrincipal(context.Background(), x.Principal())
 	f := frame.Internal(facts.Private{}).New(ctx, core.Config{Request: &core.Request{Method: methodSessionEnd}, Revision: x.Revision(), Session: x})
-	_, err := h.Dispatcher().Guard(f, func(f *frame.Frame) (protocol.Result, error) {
+	_, err := h.dispatch().Guard(f, func(f *frame.Frame) (protocol.Result, error) {
 		h.opts.OnSessionEnd(f, reason)
 		return nil, nil
 	})

@@ -107,13 +107,13 @@ func NewServer(info Info, opts *Options) *Server {
 	s.catalog = registry.New(registry.Config{
 		PageSize: s.opts.PageSize, Cache: s.opts.listCache(), Meta: metaOf(s.info), Filter: s.opts.Filter, Coming: s.declare,
 	})
-	(*host)(s).newPost()
+	host{s}.newPost()
 	s.tasks = newTaskExtension(s)
-	s.sessions = (*host)(s).newSessions()
-	s.connections = (*host)(s).newConnections()
-	s.handler = streamable.New(s.connections.Endpoint(), s.opts.streamable())
+	s.sessions = host{s}.newSessions()
+	s.connections = host{s}.newConnections()
+	s.handler = streamable.New(s.connections.Backend(), s.opts.streamable())
 	s.subscriptions = newSubscriptions(s)
-	(*host)(s).share()
+	host{s}.share()
 	s.catalog.Internal(facts.Private{}).Watch(func(changed []*registry.Entry) {
 		for _, method := range listsOf(changed) {
 			s.subscriptions.listChanged(method)
@@ -632,7 +632,7 @@ func (s *Server) Drain(ctx context.Context) error {
 // drains notes that the server drains, and tells of it the first time.
 func (s *Server) drains() {
 	if s.draining.CompareAndSwap(false, true) {
-		(*host)(s).tell(Event{Kind: "draining"})
+		host{s}.tell(Event{Kind: "draining"})
 	}
 }
 
@@ -724,13 +724,13 @@ func (s *Server) resourceUpdated(uri string, change *wire.Change) (dropped int) 
 // notifications/resources/updated if it has subscribed to the resource.
 // Progress belongs to a request: see Frame.Progress.
 func (s *Server) Notify(sessionID, method string, params any) error {
-	n, err := (*host)(s).notification(method, params)
+	n, err := host{s}.notification(method, params)
 	if err != nil {
 		return err
 	}
-	err = (*host)(s).notifyOne(sessionID, &n)
+	err = host{s}.notifyOne(sessionID, &n)
 	if errors.Is(err, ErrSessionNotFound) {
-		if elsewhere := (*host)(s).notifyElsewhere(sessionID, method, n.params); !errors.Is(elsewhere, bus.ErrNoReplica) {
+		if elsewhere := (host{s}).notifyElsewhere(sessionID, method, n.params); !errors.Is(elsewhere, bus.ErrNoReplica) {
 			return elsewhere
 		}
 	}
@@ -751,11 +751,11 @@ func (s *Server) Notify(sessionID, method string, params any) error {
 // Other replicas send changes of lists and resources without further params, which is
 // an error, too.
 func (s *Server) NotifyAll(method string, params any) error {
-	n, err := (*host)(s).notification(method, params)
+	n, err := host{s}.notification(method, params)
 	if err != nil {
 		return err
 	}
-	return (*host)(s).notifyAll(method, &n)
+	return host{s}.notifyAll(method, &n)
 }
 
 // WithSession runs fn in a legacy session, which Frame.SessionID names, with a Frame that

@@ -293,11 +293,11 @@ func (d *detachedCall) Detach(known core.Recorded) (*core.StartedTask, error) {
 		Asker: &taskAsker{d.task}, Note: d.task.Note, Run: d.task.Run,
 		Answer: func() {
 			d.handle <- tasks.Handle{Record: d.task.Record()}
-			e := Event{Kind: "task.started", ID: d.task.Record().ID, Name: (*host)(d.server).toolLabel(d.call)}
+			e := Event{Kind: "task.started", ID: d.task.Record().ID, Name: host{d.server}.toolLabel(d.call)}
 			if run, _ := d.task.Run(); run > 1 {
 				e.Reason = "replay"
 			}
-			(*host)(d.server).tell(e)
+			host{d.server}.tell(e)
 		},
 	}, nil
 }
@@ -353,9 +353,9 @@ func (d *detachedCall) end(f *frame.Frame, o outcome) {
 		d.ended <- o
 		return
 	}
-	ended := Event{Kind: "task.ended", Reason: "released", ID: d.task.Record().ID, Name: (*host)(d.server).toolLabel(f), Duration: time.Since(d.began)}
+	ended := Event{Kind: "task.ended", Reason: "released", ID: d.task.Record().ID, Name: host{d.server}.toolLabel(f), Duration: time.Since(d.began)}
 	if d.cutShort(o) && d.task.Release() {
-		(*host)(d.server).tell(ended)
+		host{d.server}.tell(ended)
 		return
 	}
 	// What the task ends with if its result, or its error, ends the goroutine.
@@ -366,7 +366,7 @@ func (d *detachedCall) end(f *frame.Frame, o outcome) {
 		}
 		// Its client may have cancelled it, or there is no room for its result.
 		ended.Reason = cmp.Or(string(d.task.Ended()), ended.Reason)
-		(*host)(d.server).tell(ended)
+		host{d.server}.tell(ended)
 	}()
 	status, text, fault = d.encode(f, o)
 }
@@ -524,7 +524,7 @@ type taskExtension struct {
 // newTaskExtension makes the tasks of s, whose options must be complete.
 func newTaskExtension(s *Server) *taskExtension {
 	x := &taskExtension{server: s, told: make(map[string]told)}
-	config := s.opts.tasks((*host)(s).storeFailed("task store", "tasks"))
+	config := s.opts.tasks(host{s}.storeFailed("task store", "tasks"))
 	if s.post != nil {
 		config.Replay = x.replay
 		config.Store = &tasks.Shared{Store: s.opts.Store, Seal: s.opts.sealer("task"), Post: s.post}

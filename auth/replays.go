@@ -87,7 +87,7 @@ func (r *sharedReplays) first(ctx context.Context, id string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	// An entry has no content that could be sealed: that it exists is the record.
-	// Its key is a digest without secrets, so new StateKeys do not change it.
+	// Its key is a digest without secrets, so new state keys do not change it.
 	written, err := r.store.Put(ctx, scale.Write{Key: replica.StoreKey("proof", id, proofParts), Value: []byte{}, TTL: r.window})
 	if err == nil {
 		err = written[0].Err

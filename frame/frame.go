@@ -84,7 +84,7 @@ type state struct {
 	peer      core.Peer
 	session   core.Session
 	askers    core.Askers
-	server    core.Server
+	server    *core.Server
 	level     protocol.Level
 	atEnd     func(err error) // see internals.AtEnd; nil is nothing
 
@@ -557,7 +557,7 @@ func (f *Frame) asker() core.Asker {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.asking == nil && f.askers != nil && f.peer != nil {
-		f.asking = f.askers.Asker(core.AskerRequest{Context: f.first.ctx, Method: f.request.Method, Params: &f.request.Params,
+		f.asking = f.askers(core.AskerRequest{Context: f.first.ctx, Method: f.request.Method, Params: &f.request.Params,
 			Revision: f.revision, Session: f.session, HTTP: f.transport.HTTP, Send: f.send})
 	}
 	return f.asking

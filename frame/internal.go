@@ -62,7 +62,7 @@ func (internals) Nested(ctx context.Context, f *Frame, params protocol.Params) (
 func (internals) Meta(f *Frame) protocol.Meta { return f.request.Params.Meta }
 
 // Server returns the server of the request; nil if it is unknown.
-func (internals) Server(f *Frame) core.Server { return f.server }
+func (internals) Server(f *Frame) *core.Server { return f.server }
 
 // Sending notes that an answer of size bytes is sent, if clients may not take it.
 func (internals) Sending(f *Frame, size int) { f.sending(size) }

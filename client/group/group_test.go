@@ -17,7 +17,7 @@ import (
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/client/config"
 	"github.com/talaria-go/mcp/client/group"
-	"github.com/talaria-go/mcp/client/internal/backendtest"
+	"github.com/talaria-go/mcp/internal/test/backendtest"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport/websocket"
 )

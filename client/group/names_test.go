@@ -14,7 +14,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/client/group"
-	"github.com/talaria-go/mcp/client/internal/backendtest"
+	"github.com/talaria-go/mcp/internal/test/backendtest"
 )
 
 // logText keeps what is logged; the zero value is empty.

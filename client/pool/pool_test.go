@@ -11,8 +11,8 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
-	"github.com/talaria-go/mcp/client/internal/backendtest"
 	"github.com/talaria-go/mcp/client/pool"
+	"github.com/talaria-go/mcp/internal/test/backendtest"
 	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 

@@ -45,7 +45,7 @@ func round(a *Askers, ctx context.Context, method, tool, args, state, responses 
 	if responses != "" {
 		p.InputResponses = []byte(responses)
 	}
-	return frame.Internal(facts.Private{}).New(ctx, core.Config{Request: &core.Request{ID: protocol.NewID(1), Method: method, Params: p}, Askers: a, Peer: sink{}})
+	return frame.Internal(facts.Private{}).New(ctx, core.Config{Request: &core.Request{ID: protocol.NewID(1), Method: method, Params: p}, Askers: a.Asker, Peer: sink{}})
 }
 
 // required returns the state of the answer that asks the client.
@@ -298,7 +298,7 @@ func TestLimits(t *testing.T) {
 
 func TestMissingCapability(t *testing.T) {
 	a := NewAskers(sealer(t), AskersConfig{})
-	f := frame.Internal(facts.Private{}).New(context.Background(), core.Config{Askers: a, Peer: sink{}, Request: &core.Request{Method: "tools/call",
+	f := frame.Internal(facts.Private{}).New(context.Background(), core.Config{Askers: a.Asker, Peer: sink{}, Request: &core.Request{Method: "tools/call",
 		Params: protocol.Params{Meta: protocol.Meta{ClientCapabilities: []byte(`{}`)}}}})
 	_, err := frame.Sample(f, "s", protocol.SampleParams{})
 	fault, ok := errors.AsType[*protocol.Error](err)

@@ -324,7 +324,7 @@ func (c *Conn) accept(r *request) {
 	case !r.begin():
 	case m.Method == protocol.MethodPing:
 		c.enqueue(&c.pings, r)
-	case m.Method == protocol.MethodInitialize && !r.revision.Modern() && c.queue.isIdle() && !c.manager.Host.InitializesSlowly():
+	case m.Method == protocol.MethodInitialize && !r.revision.Modern() && c.queue.isIdle() && !c.manager.Hooks.InitializesSlowly():
 		r.initialize() // which is over before anything else is answered
 	case m.Method == protocol.MethodInitialize || !c.queue.isIdle() || !c.start(r, false):
 		c.enqueue(&c.queue, r)

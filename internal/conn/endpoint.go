@@ -17,43 +17,39 @@ import (
 	"github.com/talaria-go/mcp/session"
 )
 
-// endpoint is a Manager with the methods that the HTTP transport calls. It is a
-// type of its own to keep them out of the Manager's.
-type endpoint Manager
+// endpoint serves what the HTTP transport reads for a Manager.
+type endpoint struct{ *Manager }
 
-// Endpoint returns the side of m that the HTTP transport serves its requests
+// Backend returns the side of m that the HTTP transport serves its requests
 // with.
-func (m *Manager) Endpoint() streamable.Backend { return (*endpoint)(m) }
+func (m *Manager) Backend() streamable.Backend {
+	e := endpoint{m}
+	return streamable.Backend{
+		Revisions: m.Revisions, Serve: e.serve, Notify: e.notify, Batch: e.batch, Session: e.session, EndSession: e.endSession,
+		Listen: e.listen, Connect: e.connect, Refused: e.refused, Draining: m.draining.Load, HeaderParams: e.headerParams,
+	}
+}
 
-// manager returns e as what it is, for the methods that an endpoint has not.
-func (e *endpoint) manager() *Manager { return (*Manager)(e) }
-
-// Revisions implements streamable.Backend.
-func (e *endpoint) Revisions() []protocol.Revision { return e.manager().Config.Revisions }
-
-// Draining implements streamable.Backend.
-func (e *endpoint) Draining() bool { return e.draining.Load() }
-
-// HeaderParams implements streamable.Backend. A client that must not see a tool
+// headerParams is the HeaderParams of streamable.Backend. A client that must not see a tool
 // must not learn its parameters either: there are none for it, nor if the Frame
 // that would decide cannot be made. The call itself then fails with the reason.
-func (e *endpoint) HeaderParams(c *streamable.Call) []facts.Header {
-	params, forAll := e.Host.HeaderParams(c.Params.Name)
+func (e endpoint) headerParams(c *streamable.Call) []facts.Header {
+	params, forAll := e.Hooks.HeaderParams(c.Params.Name)
 	if forAll || len(params) == 0 {
 		return params
 	}
 	f, fault := e.frame(c.HTTP.Context(), c, nil)
-	if fault != nil || !e.Host.Offers(f, c.Params.Name) {
+	if fault != nil || !e.Hooks.Offers(f, c.Params.Name) {
 		return nil
 	}
 	return params
 }
 
-// Serve implements streamable.Backend. It chooses by what the request belongs
+// serve is the Serve of streamable.Backend. It chooses by what the request belongs
 // to: a call without revision is an initialize, one without session is modern.
-func (e *endpoint) Serve(c *streamable.Call) streamable.Answer {
+func (e endpoint) serve(c *streamable.Call) streamable.Answer {
 	switch {
-	case e.manager().refuses(c.Message.Method):
+	case e.Manager.refuses(c.Message.Method):
 		return e.refusal(c, errShutsDown)
 	case c.Revision == 0:
 		return e.open(c)
@@ -67,7 +63,7 @@ func (e *endpoint) Serve(c *streamable.Call) streamable.Answer {
 
 // serveModern serves a stateless request. Its context ends when the client
 // disconnects, which is how a client cancels it.
-func (e *endpoint) serveModern(c *streamable.Call) streamable.Answer {
+func (e endpoint) serveModern(c *streamable.Call) streamable.Answer {
 	task, ok := e.Running.Begin(c.HTTP.Context())
 	if !ok {
 		return e.refusal(c, errShutsDown)
@@ -79,7 +75,7 @@ func (e *endpoint) serveModern(c *streamable.Call) streamable.Answer {
 // subscribe opens a subscription. Its handler only opens it; the answer carries
 // on as a stream, for which the transport calls Stream and then End. Should the
 // handler fail or panic, the deferred function undoes what it has opened.
-func (e *endpoint) subscribe(c *streamable.Call) streamable.Answer {
+func (e endpoint) subscribe(c *streamable.Call) streamable.Answer {
 	if !c.TakesEvents() {
 		return e.refusal(c, wire.Refused("accept", protocol.CodeInvalidRequest, "subscriptions/listen needs a client that accepts text/event-stream"))
 	}
@@ -111,13 +107,13 @@ func (e *endpoint) subscribe(c *streamable.Call) streamable.Answer {
 
 // open opens a session for an initialize request. It is not cancelled when the
 // client leaves. The session ends again if the request fails.
-func (e *endpoint) open(c *streamable.Call) streamable.Answer {
+func (e endpoint) open(c *streamable.Call) streamable.Answer {
 	ctx, done, ok := e.Running.Start(c.HTTP.Context())
 	if !ok {
 		return e.refusal(c, errShutsDown)
 	}
 	defer done()
-	client, fault := readClient(c.Params.Raw, e.manager().Config.Revisions)
+	client, fault := readClient(c.Params.Raw, e.Revisions)
 	if fault != nil {
 		return e.refusal(c, fault)
 	}
@@ -147,7 +143,7 @@ func (e *endpoint) open(c *streamable.Call) streamable.Answer {
 	}()
 	answer = e.dispatchTo(ctx, c, x)
 	if answer.Fault == nil {
-		e.Host.Opened(x)
+		e.Hooks.Opened(x)
 		used = false
 		if err := x.Release(); err != nil {
 			answer = fails(c, wire.Unavailable("a session cannot be opened", err))
@@ -161,8 +157,8 @@ func (e *endpoint) open(c *streamable.Call) streamable.Answer {
 // serveLegacy serves a request of a session. A client whose connection breaks
 // has not cancelled it: it does that with notifications/cancelled, and may come
 // back for the answer.
-func (e *endpoint) serveLegacy(c *streamable.Call) streamable.Answer {
-	x := c.Session.(*session.Session)
+func (e endpoint) serveLegacy(c *streamable.Call) streamable.Answer {
+	x := c.Session
 	resumable(c, x)
 	if e.Polling && c.Revision.Has(protocol.FeaturePrimedStreams) && c.TakesEvents() {
 		return e.serveApart(c, x)
@@ -174,7 +170,7 @@ func (e *endpoint) serveLegacy(c *streamable.Call) streamable.Answer {
 // returns its answer, which is empty if the client has cancelled the request in
 // the meantime. It must not be called twice with the same id at a time: the
 // second is refused.
-func (e *endpoint) call(c *streamable.Call, x *session.Session) streamable.Answer {
+func (e endpoint) call(c *streamable.Call, x *session.Session) streamable.Answer {
 	if c.InBatch() {
 		return e.callUsed(c, x)
 	}
@@ -187,7 +183,7 @@ func (e *endpoint) call(c *streamable.Call, x *session.Session) streamable.Answe
 }
 
 // callUsed is call for a session that is in use.
-func (e *endpoint) callUsed(c *streamable.Call, x *session.Session) streamable.Answer {
+func (e endpoint) callUsed(c *streamable.Call, x *session.Session) streamable.Answer {
 	if x.Ended() {
 		return e.refusal(c, sessionNotFound())
 	}
@@ -213,12 +209,12 @@ func (e *endpoint) callUsed(c *streamable.Call, x *session.Session) streamable.A
 
 // dispatchTo serves a request of session x, nil for none, on the goroutine of
 // the caller. Errors of authorization also get their HTTP status and challenge.
-func (e *endpoint) dispatchTo(ctx context.Context, c *streamable.Call, x *session.Session) streamable.Answer {
+func (e endpoint) dispatchTo(ctx context.Context, c *streamable.Call, x *session.Session) streamable.Answer {
 	f, fault := e.frame(ctx, c, x)
 	if fault != nil {
 		return e.refusal(c, fault)
 	}
-	response, fault := e.Host.Dispatcher().Serve(f, c.Buffer)
+	response, fault := e.Hooks.Dispatcher().Serve(f, c.Buffer)
 	if err := frame.Internal(facts.Private{}).Unkept(f); err != nil && response != nil {
 		return fails(c, notKept(err))
 	}
@@ -230,24 +226,24 @@ func (e *endpoint) dispatchTo(ctx context.Context, c *streamable.Call, x *sessio
 }
 
 // frame makes the Frame of a message that came over HTTP.
-func (e *endpoint) frame(ctx context.Context, c *streamable.Call, x *session.Session) (*frame.Frame, *protocol.Error) {
+func (e endpoint) frame(ctx context.Context, c *streamable.Call, x *session.Session) (*frame.Frame, *protocol.Error) {
 	via := core.Transport{Kind: string(frame.HTTP), HTTP: c.HTTP}
-	return e.manager().Frame(ctx, x, core.Config{Request: &c.Request, Revision: c.Revision, Transport: via, Peer: c})
+	return e.Manager.Frame(ctx, x, core.Config{Request: &c.Request, Revision: c.Revision, Transport: via, Peer: c})
 }
 
-// Refused implements streamable.Backend.
-func (e *endpoint) Refused(r *http.Request, sse bool, fault *protocol.Error) {
+// refused is the Refused of streamable.Backend.
+func (e endpoint) refused(r *http.Request, sse bool, fault *protocol.Error) {
 	kind := frame.HTTP
 	if sse {
 		kind = frame.SSE
 	}
-	e.manager().refused(core.Transport{Kind: string(kind), HTTP: r}, r.Header.Get("Mcp-Session-Id"), fault)
+	e.Manager.refused(core.Transport{Kind: string(kind), HTTP: r}, r.Header.Get("Mcp-Session-Id"), fault)
 }
 
 // refusal is the response to a request that does not reach its handler; observers are
 // notified.
-func (e *endpoint) refusal(c *streamable.Call, fault *protocol.Error) streamable.Answer {
-	e.Refused(c.HTTP, false, fault)
+func (e endpoint) refusal(c *streamable.Call, fault *protocol.Error) streamable.Answer {
+	e.refused(c.HTTP, false, fault)
 	return fails(c, fault)
 }
 
@@ -259,19 +255,19 @@ func fails(c *streamable.Call, fault *protocol.Error) streamable.Answer {
 	}
 }
 
-// Notify implements streamable.Backend. It also takes the client's answers to
+// notify is the Notify of streamable.Backend. It also takes the client's answers to
 // questions of the server, which it passes to the questions that wait for
 // them; any other answer is dropped.
-func (e *endpoint) Notify(c *streamable.Call) *protocol.Error {
-	x, _ := c.Session.(*session.Session)
+func (e endpoint) notify(c *streamable.Call) *protocol.Error {
+	x := c.Session
 	if c.Message.Kind() == protocol.KindResponse {
 		asked, fault, id := false, (*protocol.Error)(nil), ""
 		if x != nil {
 			id = x.ID()
-			asked, fault = (*Replicas)(e).answered(x, &c.Message)
+			asked, fault = Replicas{e.Manager}.answered(x, &c.Message)
 		}
 		if !asked {
-			e.manager().unasked(core.Transport{Kind: string(frame.HTTP), HTTP: c.HTTP}, id, &c.Message)
+			e.Manager.unasked(core.Transport{Kind: string(frame.HTTP), HTTP: c.HTTP}, id, &c.Message)
 		}
 		return fault
 	}
@@ -284,28 +280,27 @@ func (e *endpoint) Notify(c *streamable.Call) *protocol.Error {
 		case protocol.MethodInitialized:
 			x.SetInitialized()
 		case protocol.MethodCancelled:
-			(*Replicas)(e).cancelled(x, &c.Message)
+			Replicas{e.Manager}.cancelled(x, &c.Message)
 		}
 	}
 	ctx, done, ok := e.Running.Start(c.HTTP.Context())
 	if !ok {
-		e.Refused(c.HTTP, false, errShutsDown)
+		e.refused(c.HTTP, false, errShutsDown)
 		return nil
 	}
 	defer done()
 	if f, fault := e.frame(ctx, c, x); fault == nil {
-		e.manager().notify(f)
+		e.Manager.notify(f)
 	} else {
-		e.Refused(c.HTTP, false, fault)
+		e.refused(c.HTTP, false, fault)
 	}
 	return nil
 }
 
-// Batch implements streamable.Backend. The session is used once for all messages,
+// batch is the Batch of streamable.Backend. The session is used once for all messages,
 // and so saved once: many requests that save it at the same time would be in each
 // other's way.
-func (e *endpoint) Batch(found streamable.Session) (end func() *protocol.Error) {
-	x := found.(*session.Session)
+func (e endpoint) batch(x *session.Session) (end func() *protocol.Error) {
 	x.Use()
 	return func() *protocol.Error {
 		if err := x.Release(); err != nil {
@@ -315,10 +310,10 @@ func (e *endpoint) Batch(found streamable.Session) (end func() *protocol.Error) 
 	}
 }
 
-// Session implements streamable.Backend. The session of another principal is
+// session is the Session of streamable.Backend. The session of another principal is
 // treated like one that does not exist, so that ids cannot be probed. The
 // session takes over the identity of the request, whose token may be newer.
-func (e *endpoint) Session(id string, r *http.Request) (streamable.Session, *protocol.Error) {
+func (e endpoint) session(id string, r *http.Request) (*session.Session, *protocol.Error) {
 	who := core.GrantOf(r.Context())
 	x, err := e.Sessions.Get(r.Context(), who.Name, id)
 	switch {
@@ -361,9 +356,9 @@ func sessionNotFound() *protocol.Error {
 	return protocol.Errorf(protocol.CodeSessionNotFound, "Session not found: send initialize to open a new one")
 }
 
-// EndSession implements streamable.Backend.
-func (e *endpoint) EndSession(x streamable.Session) *protocol.Error {
-	if err := e.Sessions.Stop(x.(*session.Session), core.ErrSessionDeleted); err != nil {
+// endSession is the EndSession of streamable.Backend.
+func (e endpoint) endSession(x *session.Session) *protocol.Error {
+	if err := e.Sessions.Stop(x, core.ErrSessionDeleted); err != nil {
 		return wire.Unavailable("the session cannot be ended", err)
 	}
 	return nil
@@ -382,7 +377,7 @@ func resumable(c *streamable.Call, x *session.Session) {
 // the connection and continue (frame.Frame.CloseStream): the client comes back for the
 // answer. It returns when there is an answer or the handler has let the connection go,
 // whichever comes first; exactly one of the two goroutines hands the answer over.
-func (e *endpoint) serveApart(c *streamable.Call, x *session.Session) streamable.Answer {
+func (e endpoint) serveApart(c *streamable.Call, x *session.Session) streamable.Answer {
 	c.Buffer = nil // it belongs to the connection
 	paused := c.Pausable()
 	answered := make(chan streamable.Answer)
@@ -410,7 +405,7 @@ func (e *endpoint) serveApart(c *streamable.Call, x *session.Session) streamable
 	}
 }
 
-// Listen implements streamable.Backend: it serves a GET, the stream of a session.
+// listen is the Listen of streamable.Backend: it serves a GET, the stream of a session.
 // If Last-Event-ID names the stream of an answer, that is resumed instead. It
 // returns when the client is gone or the session ends; an error is returned only
 // if nothing was sent yet.
@@ -418,14 +413,13 @@ func (e *endpoint) serveApart(c *streamable.Call, x *session.Session) streamable
 // No new one begins here after Drain, but a client that reconnects gets the missed
 // messages, and the response of a call that it waits for. With other replicas,
 // none begins during a shutdown: it would end at once.
-func (e *endpoint) Listen(found streamable.Session, to *streamable.Events) *protocol.Error {
+func (e endpoint) listen(x *session.Session, to *streamable.Events) *protocol.Error {
 	if to.Last == "" && e.draining.Load() {
 		return errDrains
 	}
-	if e.manager().Post != nil && e.manager().IsDown() {
+	if e.Manager.Post != nil && e.Manager.IsDown() {
 		return errShutsDown
 	}
-	x := found.(*session.Session)
 	var err error
 	told := &toldStream{Events: to, note: func() *stream { return e.streamSet.note(streamSession, frame.HTTP, x.ID(), x.EndStreams) }}
 	defer func() { told.leave(err) }()
@@ -437,13 +431,13 @@ func (e *endpoint) Listen(found streamable.Session, to *streamable.Events) *prot
 	return fault
 }
 
-// Connect implements streamable.Backend for HTTP+SSE: the stream is a
+// connect is the Connect of streamable.Backend for HTTP+SSE: the stream is a
 // connection like others that only speaks legacy revisions, and ends with the
 // stream. A message that is POSTed to it runs with the token of the POST, which
 // may differ from the one that opened the stream but must belong to the same
 // principal.
-func (e *endpoint) Connect(r *http.Request, open func(o streamable.Opening) (streamable.Posted, error)) *protocol.Error {
-	m := e.manager()
+func (e endpoint) connect(r *http.Request, open func(o streamable.Opening) (*streamable.Posted, error)) *protocol.Error {
+	m := e.Manager
 	switch {
 	case m.draining.Load():
 		return errDrains

@@ -1,7 +1,7 @@
 // Package conn serves the clients of one server, over connections of whole
 // messages (standard input and output, sockets, WebSockets, HTTP+SSE) and over
 // Streamable HTTP. It receives messages, keeps their order, enforces the limits
-// and sends the responses. The [dispatch.Dispatcher] of its [Host] knows the
+// and sends the responses. The [dispatch.Dispatcher] of its [Hooks] knows the
 // methods.
 //
 // # Parts
@@ -83,30 +83,32 @@ import (
 	"github.com/talaria-go/mcp/transport"
 )
 
-// Host is the server whose clients a Manager serves. Its methods may be called
-// by several goroutines at once.
-type Host interface {
+// Hooks are what a Manager asks of the server, as the functions of it. They are called
+// concurrently.
+type Hooks struct {
+	// Server is the *mcp.Server.
+	Server any
 	// Dispatcher returns what serves requests, the same one at every call.
-	Dispatcher() *dispatch.Dispatcher
+	Dispatcher func() *dispatch.Dispatcher
 	// InitializesSlowly reports whether users' code, which may take its time, has a
 	// part in serving initialize.
-	InitializesSlowly() bool
+	InitializesSlowly func() bool
 	// Names reports whether name is that of a component that a method names; see
 	// core.Server.
-	Names(method, name string) bool
+	Names func(method, name string) bool
 	// Opened is called when initialize has been served for a session.
-	Opened(x *session.Session)
+	Opened func(x *session.Session)
 	// HeaderParams returns which arguments of a tool are mirrored into headers, none
 	// if there is no such tool, and whether that is so for every client alike.
-	HeaderParams(tool string) (params []facts.Header, forAll bool)
+	HeaderParams func(tool string) (params []facts.Header, forAll bool)
 	// Offers reports whether a tool is there for the client of f.
-	Offers(f *frame.Frame, tool string) bool
+	Offers func(f *frame.Frame, tool string) bool
 }
 
 // Config shapes a Manager. Every field must be set; there are no defaults here,
 // the options of the server have them.
 type Config struct {
-	Host      Host
+	Hooks     Hooks
 	Running   *inflight.Tracker   // counts what is in progress
 	Sessions  *session.Manager    // those of HTTP; those of connections are attached to it
 	Askers    core.Askers         // ask the clients of modern requests
@@ -148,6 +150,9 @@ type Manager struct {
 
 	abandoned context.Context // ends with Abandon
 	abandon   context.CancelFunc
+
+	upcalls *core.Server // m as its Frames see it
+	askers  core.Askers  // asker
 }
 
 // ErrServerClosed is returned by what serves connections when it ends because
@@ -164,7 +169,10 @@ var errDrains = &protocol.Error{Code: protocol.CodeUnavailable, Message: "the se
 // NewManager returns a Manager without connections.
 func NewManager(c Config) *Manager {
 	abandoned, abandon := context.WithCancel(context.Background())
-	return &Manager{Config: c, abandoned: abandoned, abandon: abandon, streamSet: streamSet{age: c.StreamAge, tell: func(e frame.Event) { c.Host.Dispatcher().Tell(e) }}, shares: share.New("connections", c.Max, c.MaxPerPrincipal, share.Half), down: make(chan struct{}), last: make(chan struct{})}
+	m := &Manager{Config: c, abandoned: abandoned, abandon: abandon, streamSet: streamSet{age: c.StreamAge, tell: func(e frame.Event) { c.Hooks.Dispatcher().Tell(e) }}, shares: share.New("connections", c.Max, c.MaxPerPrincipal, share.Half), down: make(chan struct{}), last: make(chan struct{})}
+	m.upcalls = &core.Server{EndSession: m.endSession, Knows: m.knows, SentLong: m.sentLong, Owner: c.Hooks.Server}
+	m.askers = m.asker
+	return m
 }
 
 // Drain refuses streams from now on, makes connections of HTTP close after their
@@ -350,7 +358,7 @@ func (m *Manager) refused(via core.Transport, session string, fault *protocol.Er
 		e := from(line(), via, session, skipped).Str("why", why).Int("code", int(fault.Code))
 		safely.Log(e.Str("error", visible.Line(fault.Message, visible.Sentence)), "refused")
 	}
-	m.Host.Dispatcher().Refused(frame.Transport(via.Kind), why, fault)
+	m.Hooks.Dispatcher().Refused(frame.Transport(via.Kind), why, fault)
 }
 
 // unasked tells the log, at level debug, of an answer to no question that waits: its caller
@@ -534,7 +542,7 @@ func (m *Manager) logEnd(via core.Transport, err error) {
 // over the identity of the message is left to the caller. c holds what the caller
 // knows of the message; Frame fills in the rest.
 func (m *Manager) Frame(ctx context.Context, x *session.Session, c core.Config) (*frame.Frame, *protocol.Error) {
-	c.Askers, c.Server = (*askers)(m), m.Upcalls()
+	c.Askers, c.Server = m.askers, m.upcalls
 	meta := &c.Request.Params.Meta
 	if x != nil {
 		c.Session = x
@@ -551,14 +559,14 @@ func (m *Manager) Frame(ctx context.Context, x *session.Session, c core.Config) 
 }
 
 // Upcalls returns m as its Frames see it.
-func (m *Manager) Upcalls() core.Server { return (*server)(m) }
+func (m *Manager) Upcalls() *core.Server { return m.upcalls }
 
 // notify serves a notification and returns when its handler has. Its error is
 // only logged, since a notification has no response. The handler runs on a
 // separate goroutine, because it may end that.
 func (m *Manager) notify(f *frame.Frame) {
 	var err error
-	_ = safely.Apart(func() { err = m.Host.Dispatcher().Notify(f) }) // a failure is in the log
+	_ = safely.Apart(func() { err = m.Hooks.Dispatcher().Notify(f) }) // a failure is in the log
 	if err != nil {
 		safely.Log(m.Logger.Debug().Str("method", visible.Line(f.Request().Method, visible.Name)).Err(visible.Error(err)), "notification")
 	}
@@ -625,8 +633,8 @@ func (m *Manager) Do(ctx context.Context, id string, fn func(f *frame.Frame) err
 		return fmt.Errorf("%w: %q", ErrSessionNotFound, id)
 	}
 	f := frame.Internal(facts.Private{}).New(core.WithPrincipal(ctx, x.Principal()), core.Config{
-		Revision: x.Revision(), Session: x, Askers: (*askers)(m), Peer: sessionPeer{x}, Server: m.Upcalls(),
+		Revision: x.Revision(), Session: x, Askers: m.askers, Peer: sessionPeer{x}, Server: m.upcalls,
 	})
-	_, err = m.Host.Dispatcher().Guard(f, func(f *frame.Frame) (protocol.Result, error) { return nil, fn(f) })
+	_, err = m.Hooks.Dispatcher().Guard(f, func(f *frame.Frame) (protocol.Result, error) { return nil, fn(f) })
 	return cmp.Or(err, frame.Internal(facts.Private{}).Unkept(f))
 }

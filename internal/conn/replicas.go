@@ -35,12 +35,11 @@ type letter struct {
 // postTimeout bounds how long a client waits until another replica has a message.
 const postTimeout = 5 * time.Second
 
-// Replicas is a Manager as the other replicas of its server reach it, and it
-// them.
-type Replicas Manager
+// Replicas passes messages between a Manager and the other replicas of its server.
+type Replicas struct{ *Manager }
 
 // tell tells all other replicas.
-func (r *Replicas) tell(kind string, l letter) error {
+func (r Replicas) tell(kind string, l letter) error {
 	body, err := json.Marshal(l)
 	if err != nil {
 		return err
@@ -53,7 +52,7 @@ func (r *Replicas) tell(kind string, l letter) error {
 // SessionChanged notifies the other replicas that a session has ended, or that
 // its subscriptions have changed. One that misses the notification finds out
 // when the session is used there.
-func (r *Replicas) SessionChanged(id string, ended bool) {
+func (r Replicas) SessionChanged(id string, ended bool) {
 	kind := letterSubscribed
 	if ended {
 		kind = letterEnded
@@ -64,7 +63,7 @@ func (r *Replicas) SessionChanged(id string, ended bool) {
 }
 
 // Delivered handles a message of another replica. It does not wait for anything.
-func (r *Replicas) Delivered(message bus.Message) {
+func (r Replicas) Delivered(message bus.Message) {
 	var l letter
 	if err := jsonx.Unmarshal(message.Body, &l); err != nil {
 		safely.Log(r.Logger.Error().Err(visible.Error(err)).Str("kind", visible.Line(message.Kind, visible.Name)), "a message of another replica cannot be read")
@@ -83,7 +82,7 @@ func (r *Replicas) Delivered(message bus.Message) {
 		cancelRequest(&x.Inflight, l.Message.Params)
 	case letterAnswer:
 		if !x.Pending.Answer(l.Message) {
-			(*Manager)(r).unasked(core.Transport{Kind: "replica"}, l.Session, l.Message)
+			r.Manager.unasked(core.Transport{Kind: "replica"}, l.Session, l.Message)
 		}
 	}
 }
@@ -91,7 +90,7 @@ func (r *Replicas) Delivered(message bus.Message) {
 // answered takes the response of a client to a question, which another replica
 // may have asked. One that no question waits for is dropped, and asked is false. The fault
 // says that the replica that waits could not be reached.
-func (r *Replicas) answered(x *session.Session, response *protocol.Message) (asked bool, fault *protocol.Error) {
+func (r Replicas) answered(x *session.Session, response *protocol.Message) (asked bool, fault *protocol.Error) {
 	if x.Pending.Answer(response) {
 		return true, nil
 	}
@@ -118,7 +117,7 @@ func (r *Replicas) answered(x *session.Session, response *protocol.Message) (ask
 }
 
 // cancelled cancels a request of a session, wherever it is in progress.
-func (r *Replicas) cancelled(x *session.Session, notification *protocol.Message) {
+func (r Replicas) cancelled(x *session.Session, notification *protocol.Message) {
 	id, found := cancelRequest(&x.Inflight, notification.Params)
 	if found || id.IsZero() || r.Post == nil {
 		return

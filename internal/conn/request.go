@@ -116,7 +116,7 @@ func (r *request) initialize() {
 		r.conn.session.Store(nil)
 		r.conn.stream.close()
 	} else {
-		r.conn.manager.Host.Opened(r.session)
+		r.conn.manager.Hooks.Opened(r.session)
 	}
 	r.answer(r.orPanicked(response))
 }
@@ -248,7 +248,7 @@ func (r *request) dispatch(buffer []byte) ([]byte, *protocol.Error) {
 		r.conn.refused(fault)
 		return wire.AppendErrorResponse(buffer, r.message.ID, fault, r.revision), fault
 	}
-	return r.conn.manager.Host.Dispatcher().Serve(f, buffer)
+	return r.conn.manager.Hooks.Dispatcher().Serve(f, buffer)
 }
 
 // answer ends a request for which begin has succeeded. The response is sent

@@ -20,29 +20,23 @@ var ErrSessionNotFound = errors.New("mcp: there is no such session")
 // not read those that wait for it already.
 var ErrSlowClient = errors.New("mcp: the client is too far behind; the message was dropped")
 
-// server is a Manager with the methods that Frames need.
-type server Manager
-
-// Knows implements core.Server.
-func (e *server) Knows(method, name string) (knowsMethod, knowsName bool) {
-	return e.Host.Dispatcher().Knows(method), e.Host.Names(method, name)
+// knows is what core.Server calls Knows.
+func (m *Manager) knows(method, name string) (knowsMethod, knowsName bool) {
+	return m.Hooks.Dispatcher().Knows(method), m.Hooks.Names(method, name)
 }
 
-// SentLong implements core.Server. It logs each method and name once, of which there
-// are as many as Frame.Labels has.
-func (e *server) SentLong(method, name string, size int) {
-	if _, known := e.long.LoadOrStore(method+" "+name, true); known {
+// sentLong logs each method and name once, of which there are as many as
+// Frame.Labels has.
+func (m *Manager) sentLong(method, name string, size int) {
+	if _, known := m.long.LoadOrStore(method+" "+name, true); known {
 		return
 	}
-	safely.Log(e.Logger.Warn().Str("method", method).Str("name", name).Int("bytes", size),
+	safely.Log(m.Logger.Warn().Str("method", method).Str("name", name).Int("bytes", size),
 		fmt.Sprintf("a message is longer than the %d bytes that clients take by default: send less, such as a page or a link to a resource, or raise the limit of the client", facts.MaxMessage))
 }
 
-// Owner implements core.Server.
-func (e *server) Owner() any { return e.Host }
-
-// EndSession implements core.Server. A nil reason is core.ErrSessionClosed.
-func (e *server) EndSession(s core.Session, reason error) error {
+// endSession ends a session of HTTP. A nil reason is core.ErrSessionClosed.
+func (m *Manager) endSession(s core.Session, reason error) error {
 	x, ok := s.(*session.Session)
 	if !ok || x.Context().Err() != nil {
 		return ErrSessionNotFound
@@ -50,7 +44,7 @@ func (e *server) EndSession(s core.Session, reason error) error {
 	if reason == nil {
 		reason = core.ErrSessionClosed
 	}
-	return e.Sessions.Stop(x, reason)
+	return m.Sessions.Stop(x, reason)
 }
 
 // sessionPeer sends to the stream of a session what belongs to no request.
@@ -74,17 +68,14 @@ func Post(ctx context.Context, x *session.Session, message []byte) error {
 	return nil
 }
 
-// askers is a Manager with the one method that asking clients needs.
-type askers Manager
-
-// Asker implements core.Askers. The client of a legacy session is asked as the
+// asker makes the Asker of a request. The client of a legacy session is asked as the
 // session itself does, within the limits that the Manager has for the number of
 // unanswered questions and for the time.
-func (a *askers) Asker(of core.AskerRequest) core.Asker {
+func (m *Manager) asker(of core.AskerRequest) core.Asker {
 	if x, ok := of.Session.(*session.Session); ok {
-		return &boundedAsker{x.Asker(of), x, (*Manager)(a)}
+		return &boundedAsker{x.Asker(of), x, m}
 	}
-	return a.Askers.Asker(of)
+	return m.Askers(of)
 }
 
 // boundedAsker asks the client of a session within those limits.

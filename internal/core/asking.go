@@ -42,11 +42,8 @@ type AskerRequest struct {
 	Send func(message []byte) error
 }
 
-// Askers makes the Asker of a request; the server has one for legacy revisions
-// and one for modern ones.
-type Askers interface {
-	Asker(of AskerRequest) Asker
-}
+// Askers makes the Asker of a request.
+type Askers func(of AskerRequest) Asker
 
 // Recorded is what a request has learned: the answers to its questions, which have
 // these digests, and what it kept, all by keys.

@@ -41,7 +41,7 @@ type Config struct {
 	Session   Session        // nil in modern revisions
 	LogLevel  protocol.Level // of a modern request; zero means none wanted
 	Askers    Askers         // nil if the client cannot be asked
-	Server    Server         // nil if there is none: then no session can be ended, and nothing is known of names
+	Server    *Server        // nil if there is none: then no session can be ended, and nothing is known of names
 }
 
 // Request is the frame.Request of a Frame, in the memory of the reader of the
@@ -141,18 +141,19 @@ var (
 // ErrTooManySessions is the error of opening a session beyond the maximum.
 var ErrTooManySessions = errors.New("session: too many sessions")
 
-// Server is where Frame.EndSession, Frame.Labels and what a Frame sends lead.
-type Server interface {
-	EndSession(s Session, reason error) error
+// Server is where Frame.EndSession, Frame.Labels and what a Frame sends lead. It does
+// not change.
+type Server struct {
+	EndSession func(s Session, reason error) error
 	// Knows reports whether there is such a method, and whether name is that of
 	// something registered that the method names, and one of the first that were
 	// asked for, up to a limit.
-	Knows(method, name string) (knowsMethod, knowsName bool)
+	Knows func(method, name string) (knowsMethod, knowsName bool)
 	// SentLong notes that a message to a client is longer than what clients take by
 	// default. method and name are those of Frame.Labels.
-	SentLong(method, name string, size int)
-	// Owner returns the Server of package mcp.
-	Owner() any
+	SentLong func(method, name string, size int)
+	// Owner is the *mcp.Server.
+	Owner any
 }
 
 // EventWriter is a connection that takes events. After an error it is of no further

@@ -10,6 +10,7 @@ import (
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/session"
 )
 
 // admission checks what was posted before anything of it runs: that it can be
@@ -76,7 +77,7 @@ func (a *admission) admitModern(c *Call) *protocol.Error {
 			return fault
 		}
 	}
-	rev, fault := wire.CheckModern(meta, a.backend.Revisions())
+	rev, fault := wire.CheckModern(meta, a.backend.Revisions)
 	if fault != nil {
 		return fault
 	}
@@ -94,7 +95,7 @@ func (a *admission) checkNotification(c *Call) *protocol.Error {
 	case len(header) > 0 && header[0] != name:
 		return mismatch(headerVersion, header[0], name)
 	}
-	supported := a.backend.Revisions()
+	supported := a.backend.Revisions
 	if rev, _ := protocol.ParseRevision(name); !rev.Modern() || !slices.Contains(supported, rev) {
 		return wire.UnsupportedVersion(name, supported)
 	}
@@ -131,7 +132,7 @@ func (a *admission) checkVersion(r *http.Request) *protocol.Error {
 	if name == "" {
 		return nil
 	}
-	supported := a.backend.Revisions()
+	supported := a.backend.Revisions
 	if rev, _ := protocol.ParseRevision(name); !slices.Contains(supported, rev) {
 		return wire.UnsupportedVersion(name, supported)
 	}
@@ -140,7 +141,7 @@ func (a *admission) checkVersion(r *http.Request) *protocol.Error {
 
 // session returns the session that the headers of r name, and looks at nothing
 // else of r. status goes with a fault.
-func (a *admission) session(r *http.Request) (x Session, status int, fault *protocol.Error) {
+func (a *admission) session(r *http.Request) (x *session.Session, status int, fault *protocol.Error) {
 	if fault = a.checkVersion(r); fault != nil {
 		return nil, http.StatusBadRequest, fault
 	}

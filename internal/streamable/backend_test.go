@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,9 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/session"
 )
 
 // backend is a Backend that says in each result how it was asked.
@@ -36,7 +39,13 @@ func newBackend() *backend {
 	}
 }
 
-func (b *backend) Revisions() []protocol.Revision { return b.revisions }
+// as returns b as the Backend that it is.
+func (b *backend) as() Backend {
+	return Backend{
+		Revisions: b.revisions, Serve: b.Serve, Notify: b.Notify, Batch: b.Batch, Session: b.Session, EndSession: b.EndSession, Listen: b.Listen, Connect: b.Connect,
+		Refused: b.Refused, Draining: func() bool { return b.draining }, HeaderParams: func(*Call) []facts.Header { return b.headers },
+	}
+}
 
 func (b *backend) Serve(c *Call) Answer {
 	if b.serve != nil {
@@ -68,21 +77,15 @@ func (b *backend) Notify(c *Call) *protocol.Error {
 	return nil
 }
 
-// testSession is one of the backend's.
-type testSession struct {
-	id  string
-	rev protocol.Revision
-}
-
-func (x testSession) Revision() protocol.Revision { return x.rev }
-
 // sessionID returns the id of the session that c belongs to, or "".
 func sessionID(c *Call) string {
-	x, _ := c.Session.(testSession)
-	return x.id
+	if c.Session == nil {
+		return ""
+	}
+	return c.Session.ID()
 }
 
-func (b *backend) Session(id string, _ *http.Request) (Session, *protocol.Error) {
+func (b *backend) Session(id string, _ *http.Request) (*session.Session, *protocol.Error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	rev, ok := b.sessions[id]
@@ -92,19 +95,21 @@ func (b *backend) Session(id string, _ *http.Request) (Session, *protocol.Error)
 	if !ok {
 		return nil, protocol.Errorf(protocol.CodeSessionNotFound, "Session not found")
 	}
-	return testSession{id, rev}, nil
+	return session.New(context.Background(), id, core.ClientInfo{Revision: rev}), nil
 }
 
-func (b *backend) Batch(Session) func() *protocol.Error { return func() *protocol.Error { return nil } }
+func (b *backend) Batch(*session.Session) func() *protocol.Error {
+	return func() *protocol.Error { return nil }
+}
 
-func (b *backend) EndSession(x Session) *protocol.Error {
+func (b *backend) EndSession(x *session.Session) *protocol.Error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.sessions, x.(testSession).id)
+	delete(b.sessions, x.ID())
 	return nil
 }
 
-func (b *backend) Listen(_ Session, to *Events) *protocol.Error {
+func (b *backend) Listen(_ *session.Session, to *Events) *protocol.Error {
 	if b.listen != nil {
 		return b.listen(to)
 	}
@@ -112,13 +117,11 @@ func (b *backend) Listen(_ Session, to *Events) *protocol.Error {
 	return nil
 }
 
-func (b *backend) Connect(_ *http.Request, _ func(Opening) (Posted, error)) *protocol.Error {
+func (b *backend) Connect(_ *http.Request, _ func(Opening) (*Posted, error)) *protocol.Error {
 	return protocol.Errorf(protocol.CodeBusy, "no connections here")
 }
 
-func (b *backend) Draining() bool                               { return b.draining }
 func (b *backend) Refused(*http.Request, bool, *protocol.Error) {}
-func (b *backend) HeaderParams(*Call) []facts.Header            { return b.headers }
 
 // headers are the headers of a request, as "Name: value" lines.
 type headers []string

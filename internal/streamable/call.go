@@ -9,6 +9,7 @@ import (
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/session"
 )
 
 // Call is one message that was posted, from its admission to its answer. The
@@ -21,7 +22,7 @@ type Call struct {
 	HTTP     *http.Request
 	Message  protocol.Message
 	Revision protocol.Revision // 0 for initialize, which negotiates it
-	Session  Session           // nil for modern requests and for initialize
+	Session  *session.Session  // nil for modern requests and for initialize
 	// Buffer is memory that the answer may be appended to.
 	Buffer []byte
 	out    *exchange
@@ -48,17 +49,11 @@ func (c *Call) InBatch() bool { return c.batch }
 // returns; else Answer.Session sets it.
 func (c *Call) Opens(session string) { c.out.session = session }
 
-// Resumer begins the stream of the answer to a request, with to as its connection.
-// It returns nil for an ordinary stream.
-type Resumer interface {
-	OpenStream(to core.EventWriter, request protocol.ID) core.AnswerStream
-}
-
 // Resumable makes the answer to c a stream that the client can come back for. by is
 // asked for it when the first message is sent ahead of the answer. For a message of
 // a batch Resumable does nothing, because the answers of a batch share a
 // connection. It must be called before the handler of c runs.
-func (c *Call) Resumable(by Resumer) {
+func (c *Call) Resumable(by *session.Session) {
 	if !c.batch {
 		c.out.resuming.by, c.out.resuming.id = by, c.Message.ID
 	}

@@ -54,7 +54,7 @@ func TestAnswers(t *testing.T) {
 	for _, tt := range tests {
 		b := newBackend()
 		b.serve = tt.serve
-		w := post(New(b, Options{}), call("m", ""), modern, "Mcp-Method: m", "Accept: "+tt.accept)
+		w := post(New(b.as(), Options{}), call("m", ""), modern, "Mcp-Method: m", "Accept: "+tt.accept)
 		if got := w.Header().Get("Content-Type"); w.Code != tt.status || got != tt.kind || w.Body.String() != tt.body {
 			t.Errorf("%s: %d %s\n%s\nwant %d %s\n%s", tt.name, w.Code, got, w.Body, tt.status, tt.kind, tt.body)
 		}
@@ -83,7 +83,7 @@ func TestSend(t *testing.T) {
 	}
 	r := httptest.NewRequest("POST", "/mcp", strings.NewReader(call("m", "")))
 	setHeaders(r, headers{content, accept, modern, "Mcp-Method: m"})
-	New(b, Options{}).ServeHTTP(w, r)
+	New(b.as(), Options{}).ServeHTTP(w, r)
 	if got := strings.Join(flushed, ", "); got != "true 1, true 2" {
 		t.Errorf("after each message: %s", got)
 	}
@@ -99,7 +99,7 @@ func TestSendAfterJSON(t *testing.T) {
 		b := newBackend()
 		var kept *Call
 		b.serve = func(c *Call) Answer { kept = c; return result(c, "1") }
-		w := post(New(b, Options{}), call("m", ""), modern, "Mcp-Method: m", accept)
+		w := post(New(b.as(), Options{}), call("m", ""), modern, "Mcp-Method: m", accept)
 		if err := kept.Send([]byte("late")); !errors.Is(err, wire.ErrAnswered) || strings.Contains(w.Body.String(), "late") {
 			t.Errorf("%s: %v, body %s", accept, err, w.Body)
 		}
@@ -113,7 +113,7 @@ func TestEventIsOneLine(t *testing.T) {
 		_ = c.Send([]byte("{\n\t\"a\":\r\n1}"))
 		return Answer{Response: []byte("{\n}\r")}
 	}
-	w := post(New(b, Options{}), call("m", ""), modern, "Mcp-Method: m")
+	w := post(New(b.as(), Options{}), call("m", ""), modern, "Mcp-Method: m")
 	if got, want := w.Body.String(), event("{ \t\"a\":  1}")+event("{ } "); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -135,7 +135,7 @@ func TestSendConcurrent(t *testing.T) {
 		}
 		return result(c, "1")
 	}
-	w := post(New(b, Options{}), call("m", ""), modern, "Mcp-Method: m")
+	w := post(New(b.as(), Options{}), call("m", ""), modern, "Mcp-Method: m")
 	wg.Wait()
 	body := w.Body.String()
 	if w.Header().Get("Content-Type") == "application/json" {
@@ -167,7 +167,7 @@ func TestPlainResponseWriter(t *testing.T) {
 	r := httptest.NewRequest("POST", "/mcp", strings.NewReader(call("m", "")))
 	setHeaders(r, headers{content, accept, modern, "Mcp-Method: m"})
 	w := httptest.NewRecorder()
-	New(b, Options{}).ServeHTTP(struct{ http.ResponseWriter }{w}, r)
+	New(b.as(), Options{}).ServeHTTP(struct{ http.ResponseWriter }{w}, r)
 	if got, want := w.Body.String(), event(`{}`)+event(`{"jsonrpc":"2.0","id":1,"result":{"did":1}}`); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

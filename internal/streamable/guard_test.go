@@ -70,7 +70,7 @@ func TestGuard(t *testing.T) {
 		{name: "hosts, local page not listed", local: loopback, host: "api.example.com", origin: "http://localhost", hosts: []string{"api.example.com"}, ok: false},
 	}
 	for _, tt := range tests {
-		h := New(newBackend(), Options{AllowedHosts: tt.hosts, AllowedOrigins: tt.origins})
+		h := New(newBackend().as(), Options{AllowedHosts: tt.hosts, AllowedOrigins: tt.origins})
 		for _, method := range []string{"POST", "GET", "DELETE", "OPTIONS"} {
 			r := httptest.NewRequest(method, "/mcp", strings.NewReader(call("server/discover", "")))
 			setHeaders(r, headers{content, modern, discover})
@@ -105,14 +105,14 @@ func tcpAddr(t *testing.T, text string) *net.TCPAddr {
 }
 
 func TestGuardManyOrigins(t *testing.T) {
-	h := New(newBackend(), Options{AllowedOrigins: []string{"https://a.example.com"}})
+	h := New(newBackend().as(), Options{AllowedOrigins: []string{"https://a.example.com"}})
 	w := post(h, call("server/discover", ""), modern, discover, "Origin: https://a.example.com", "+Origin: https://a.example.com")
 	check(t, "two origins", w, 403, -32600, false)
 }
 
 // The real thing: what net/http puts into the context of a connection.
 func TestGuardOnLoopbackListener(t *testing.T) {
-	srv := httptest.NewServer(New(newBackend(), Options{}))
+	srv := httptest.NewServer(New(newBackend().as(), Options{}))
 	defer srv.Close()
 	for host, want := range map[string]int{"": 200, "evil.example.com": 403} {
 		r, err := http.NewRequest("POST", srv.URL, strings.NewReader(call("server/discover", "")))

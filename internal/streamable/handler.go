@@ -50,6 +50,7 @@ import (
 
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/session"
 	"github.com/talaria-go/mcp/transport"
 )
 
@@ -299,7 +300,7 @@ func (h *Handler) serve(c *Call) {
 // the same time; the answers leave together, in the order of the requests: as
 // an array, or as events one by one if a message came ahead of them.
 func (h *Handler) postBatch(out *exchange, r *http.Request, body []byte) {
-	var x Session
+	var x *session.Session
 	rev, status, fault := protocol.Revision(0), 0, (*protocol.Error)(nil)
 	if r.Header.Get(headerSession) != "" { // without one there is no revision, which has no batches
 		if x, status, fault = h.session(r); fault == nil {

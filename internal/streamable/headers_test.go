@@ -49,7 +49,7 @@ func TestStandardHeaders(t *testing.T) {
 		{"prompt", call("prompts/get", `"name":"p"`), headers{"Mcp-Method: prompts/get", "Mcp-Name: p"}, true},
 		{"prompt, no name", call("prompts/get", `"name":"p"`), headers{"Mcp-Method: prompts/get"}, false},
 	}
-	h := New(newBackend(), Options{})
+	h := New(newBackend().as(), Options{})
 	for _, tt := range tests {
 		w := post(h, tt.body, append(headers{modern}, tt.headers...)...)
 		if tt.ok {
@@ -99,7 +99,7 @@ func TestParamHeaders(t *testing.T) {
 	}
 	b := newBackend()
 	b.headers = []facts.Header{{Name: "Region", Path: []string{"region"}}}
-	h := New(b, Options{})
+	h := New(b.as(), Options{})
 	for _, tt := range tests {
 		params := `"name":"t"`
 		if tt.args != "" {
@@ -128,7 +128,7 @@ func TestParamHeaders(t *testing.T) {
 func TestNestedParamHeader(t *testing.T) {
 	b := newBackend()
 	b.headers = []facts.Header{{Name: "City", Path: []string{"address", "city"}}}
-	h := New(b, Options{})
+	h := New(b.as(), Options{})
 	send := func(city string) (message string) {
 		w := post(h, call("tools/call", `"name":"t","arguments":{"city":"Rom","address":{"street":{"city":"x"},"city":"Oslo"}}`),
 			modern, "Mcp-Method: tools/call", "Mcp-Name: t", "Mcp-Param-City: "+city)
@@ -156,7 +156,7 @@ func FuzzHeaders(f *testing.F) {
 	b.headers = []facts.Header{{Name: "Region", Path: []string{"region"}}}
 	var served *Call
 	b.serve = func(c *Call) Answer { served = c; return result(c, "1") }
-	h := New(b, Options{})
+	h := New(b.as(), Options{})
 	f.Fuzz(func(t *testing.T, header, name, args, region string) {
 		text, err := json.Marshal(name)
 		if err != nil {

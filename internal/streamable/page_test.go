@@ -35,7 +35,7 @@ func TestPage(t *testing.T) {
 				r.Header.Set(headerSession, tt.session)
 			}
 			w := httptest.NewRecorder()
-			New(newBackend(), Options{SSE: tt.sse}).ServeHTTP(w, r)
+			New(newBackend().as(), Options{SSE: tt.sse}).ServeHTTP(w, r)
 			if w.Code != tt.status || w.Header().Get("Content-Type") != tt.media || !strings.Contains(w.Body.String(), tt.text) {
 				t.Errorf("%d %s %s", w.Code, w.Header().Get("Content-Type"), w.Body)
 			}

@@ -19,7 +19,7 @@ const (
 )
 
 func TestContentType(t *testing.T) {
-	h := New(newBackend(), Options{})
+	h := New(newBackend().as(), Options{})
 	for value, ok := range map[string]bool{
 		"application/json":                   true,
 		"application/json; charset=utf-8":    true,
@@ -44,7 +44,7 @@ func TestContentType(t *testing.T) {
 
 // A body that is compressed is refused with the name of its encoding.
 func TestContentEncoding(t *testing.T) {
-	h := New(newBackend(), Options{})
+	h := New(newBackend().as(), Options{})
 	for value, want := range map[string]int{"": 200, "identity": 200, "Identity": 200, "gzip": 415, "br": 415, "deflate, gzip": 415, "x\u202e": 415} {
 		w := post(h, call("server/discover", ""), modern, discover, "Content-Encoding:"+value)
 		if w.Code != want {
@@ -63,7 +63,7 @@ func TestContentEncoding(t *testing.T) {
 
 // The answer is JSON if the client takes it, else events, else 406.
 func TestAccept(t *testing.T) {
-	h := New(newBackend(), Options{})
+	h := New(newBackend().as(), Options{})
 	const json, events = "application/json", "text/event-stream"
 	tests := []struct{ accept, want string }{
 		{"application/json, text/event-stream", json},
@@ -115,7 +115,7 @@ func TestBodyLimit(t *testing.T) {
 		{"endless, chunked", 1 << 20, unsized{endless{}}, 413},
 	}
 	for _, tt := range tests {
-		h := New(newBackend(), Options{MaxBody: tt.limit})
+		h := New(newBackend().as(), Options{MaxBody: tt.limit})
 		r := httptest.NewRequest("POST", "/mcp", tt.body)
 		setHeaders(r, headers{content, modern, discover})
 		w := httptest.NewRecorder()
@@ -132,7 +132,7 @@ func TestBodyLimit(t *testing.T) {
 	setHeaders(r, headers{content})
 	r.Header.Set("Expect", "100-continue")
 	w := httptest.NewRecorder()
-	New(newBackend(), Options{}).ServeHTTP(w, r)
+	New(newBackend().as(), Options{}).ServeHTTP(w, r)
 	check(t, "default limit", w, 413, protocol.CodeInvalidRequest, false)
 }
 
@@ -159,7 +159,7 @@ func TestBodyBreaksOff(t *testing.T) {
 		r.ContentLength = length
 		setHeaders(r, headers{content, modern, discover})
 		w := httptest.NewRecorder()
-		New(newBackend(), Options{}).ServeHTTP(w, r)
+		New(newBackend().as(), Options{}).ServeHTTP(w, r)
 		check(t, fmt.Sprint("length ", length), w, 400, protocol.CodeParseError, false)
 	}
 }
@@ -191,7 +191,7 @@ func TestMalformed(t *testing.T) {
 		{"name no string", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":5}}`, protocol.CodeInvalidParams, true},
 		{"_meta no object", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":5}}`, protocol.CodeInvalidParams, true},
 	}
-	h := New(newBackend(), Options{})
+	h := New(newBackend().as(), Options{})
 	for _, tt := range tests {
 		check(t, tt.name, post(h, tt.body, inS1), 400, tt.code, tt.id)
 	}
@@ -243,7 +243,7 @@ func TestEra(t *testing.T) {
 		{name: "discover without anything", body: legacyCall("server/discover"), status: 400, code: protocol.CodeInvalidRequest},
 		{name: "unknown session", body: legacyCall("m"), headers: headers{"Mcp-Session-Id: ended"}, status: 404, code: protocol.CodeSessionNotFound},
 	}
-	h := New(newBackend(), Options{})
+	h := New(newBackend().as(), Options{})
 	for _, tt := range tests {
 		w := post(h, tt.body, tt.headers...)
 		check(t, tt.name, w, tt.status, tt.code, true)
@@ -258,7 +258,7 @@ func TestEra(t *testing.T) {
 func TestUnsupportedVersion(t *testing.T) {
 	b := newBackend()
 	b.revisions = []protocol.Revision{protocol.V20251125}
-	h := New(b, Options{})
+	h := New(b.as(), Options{})
 	for name, w := range map[string]*httptest.ResponseRecorder{
 		"modern":      post(h, call("m", ""), modern, "Mcp-Method: m"),
 		"legacy":      post(h, legacyCall("m"), inS1, "MCP-Protocol-Version: 2025-03-26"),
@@ -305,7 +305,7 @@ func TestAccepted(t *testing.T) {
 	}
 	for _, tt := range tests {
 		b := newBackend()
-		w := post(New(b, Options{}), tt.body, tt.headers...)
+		w := post(New(b.as(), Options{}), tt.body, tt.headers...)
 		if tt.status != 202 {
 			check(t, tt.name, w, tt.status, tt.code, false) // an id would be that of a request of the client's own
 			continue
@@ -326,7 +326,7 @@ func TestNotificationSendsNothing(t *testing.T) {
 	var kept *Call
 	var first error
 	b.notify = func(c *Call) { kept, first = c, c.Send([]byte(`{}`)) }
-	w := post(New(b, Options{}), `{"jsonrpc":"2.0","method":"x"}`, inS1)
+	w := post(New(b.as(), Options{}), `{"jsonrpc":"2.0","method":"x"}`, inS1)
 	if w.Code != 202 || w.Body.Len() != 0 {
 		t.Errorf("%d %q, want a bare 202", w.Code, w.Body)
 	}
@@ -354,7 +354,7 @@ func TestStatusOfAnswers(t *testing.T) {
 	for _, tt := range tests {
 		b := newBackend()
 		b.serve = fails(tt.code)
-		h := New(b, Options{})
+		h := New(b.as(), Options{})
 		check(t, fmt.Sprint(int(tt.code), " modern"), post(h, call("m", ""), modern, "Mcp-Method: m"), tt.modern, tt.code, true)
 		check(t, fmt.Sprint(int(tt.code), " legacy"), post(h, legacyCall("m"), inS1), tt.session, tt.code, true)
 		check(t, fmt.Sprint(int(tt.code), " initialize"), post(h, legacyCall("initialize")), tt.ini, tt.code, true)
@@ -365,7 +365,7 @@ func TestStatusOfAnswers(t *testing.T) {
 		a.Status = http.StatusServiceUnavailable
 		return a
 	}
-	check(t, "own status", post(New(b, Options{}), legacyCall("m"), inS1), 503, protocol.CodeBusy, true)
+	check(t, "own status", post(New(b.as(), Options{}), legacyCall("m"), inS1), 503, protocol.CodeBusy, true)
 }
 
 // The session that initialize opens goes into a header, and nothing else does.
@@ -378,7 +378,7 @@ func TestSessionHeader(t *testing.T) {
 		}
 		return a
 	}
-	h := New(b, Options{})
+	h := New(b.as(), Options{})
 	if got := post(h, legacyCall("initialize")).Header().Get("Mcp-Session-Id"); got != "fresh" {
 		t.Errorf("initialize: session %q, want fresh", got)
 	}
@@ -410,7 +410,7 @@ func TestBuffersAreSeparate(t *testing.T) {
 		}
 		return result(c, `"`+strings.Repeat(c.Message.ID.String(), size)+`"`)
 	}
-	h := New(b, Options{})
+	h := New(b.as(), Options{})
 	for id := range 6 {
 		body := strings.Replace(call("m", ""), `"id":1`, fmt.Sprintf(`"id":%d`, id%3), 1)
 		w := post(h, body, modern, "Mcp-Method: m")
@@ -421,7 +421,7 @@ func TestBuffersAreSeparate(t *testing.T) {
 }
 
 func TestMethods(t *testing.T) {
-	h := New(newBackend(), Options{})
+	h := New(newBackend().as(), Options{})
 	tests := []struct {
 		method  string
 		headers headers
@@ -450,7 +450,7 @@ func TestMethods(t *testing.T) {
 
 func TestDelete(t *testing.T) {
 	b := newBackend()
-	h := New(b, Options{})
+	h := New(b.as(), Options{})
 	w := do(h, "DELETE", "", inS1, "MCP-Protocol-Version: 2025-11-25")
 	if w.Code != 204 || w.Body.Len() != 0 {
 		t.Errorf("DELETE: %d %q, want a bare 204", w.Code, w.Body)
@@ -465,7 +465,7 @@ func TestDelete(t *testing.T) {
 // A session that cannot be looked up for now is not one that is gone: the
 // status says so to whatever asks for it, and when to ask again.
 func TestSessionUnavailable(t *testing.T) {
-	h := New(newBackend(), Options{})
+	h := New(newBackend().as(), Options{})
 	const stored = "Mcp-Session-Id: stored"
 	for name, w := range map[string]*httptest.ResponseRecorder{
 		"request":      post(h, legacyCall("m"), stored),
@@ -505,8 +505,8 @@ func TestRefusedStatus(t *testing.T) {
 				want = tt.refused
 			}
 			for name, w := range map[string]*httptest.ResponseRecorder{
-				"modern":  post(New(b, Options{}), call("m", ""), modern, "Mcp-Method: m"),
-				"session": post(New(b, Options{}), legacyCall("m"), inS1),
+				"modern":  post(New(b.as(), Options{}), call("m", ""), modern, "Mcp-Method: m"),
+				"session": post(New(b.as(), Options{}), legacyCall("m"), inS1),
 			} {
 				check(t, fmt.Sprint(name, refused), w, want, tt.code, true)
 				if got := w.Header().Get("Retry-After"); got != tt.after {

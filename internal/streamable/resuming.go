@@ -5,6 +5,7 @@ import (
 
 	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/session"
 )
 
 // resuming is what an exchange has for a client that may come back for its
@@ -13,7 +14,7 @@ import (
 // because few of the answers that may be streams become one. by and id are set
 // before the exchange is shared.
 type resuming struct {
-	by Resumer
+	by *session.Session
 	id protocol.ID // of the request
 
 	mu     sync.Mutex

@@ -23,12 +23,12 @@ const (
 	postTime  = time.Second
 )
 
-// sseConn is a connection of the HTTP+SSE transport (basic/transports of
+// Posted is a connection of the HTTP+SSE transport (basic/transports of
 // 2024-11-05): the server's messages are events of one stream, the client's
 // messages come by POST. It is open until end, which the Backend, a failed
 // write or the keep-alive calls; the stream itself lasts until the handler of
 // the GET returns.
-type sseConn struct {
+type Posted struct {
 	id     string
 	out    *exchange
 	posted chan posted
@@ -41,7 +41,7 @@ type sseConn struct {
 	alive  sync.WaitGroup
 }
 
-var _ Posted = (*sseConn)(nil)
+var _ transport.Conn = (*Posted)(nil)
 
 // posted is a message, or what is known of one that is too long, and the request that
 // has brought it.
@@ -51,12 +51,14 @@ type posted struct {
 	by      *http.Request
 }
 
-// By implements Posted.
-func (c *sseConn) By() *http.Request { return c.last }
+// By returns the request that brought the message that Read returned last: its
+// identity is that of the message, and its context does not end. It is for the
+// goroutine that reads.
+func (c *Posted) By() *http.Request { return c.last }
 
 // Read implements transport.Conn. When the client closes the stream, it is gone
 // as a whole, since there is nowhere to answer.
-func (c *sseConn) Read() ([]byte, error) {
+func (c *Posted) Read() ([]byte, error) {
 	select {
 	case p := <-c.posted:
 		c.last = p.by
@@ -75,7 +77,7 @@ func (c *sseConn) Read() ([]byte, error) {
 // values of by's context, such as the identity, stay; its end does not. The fault is
 // CodeSessionNotFound for a message of another client, or on a stream that is over, or
 // CodeBusy.
-func (c *sseConn) take(by *http.Request, p posted) *protocol.Error {
+func (c *Posted) take(by *http.Request, p posted) *protocol.Error {
 	if !c.ours(by) {
 		return streamNotFound()
 	}
@@ -110,7 +112,7 @@ func streamNotFound() *protocol.Error {
 
 // Write implements transport.Conn. A client that does not take a message within
 // the write timeout loses the connection.
-func (c *sseConn) Write(message []byte) error {
+func (c *Posted) Write(message []byte) error {
 	select {
 	case <-c.closed:
 		return transport.ErrClosed
@@ -123,11 +125,12 @@ func (c *sseConn) Write(message []byte) error {
 	return err
 }
 
-// ComeBack implements Posted.
-func (c *sseConn) ComeBack(retry time.Duration) { c.out.ComeBack(retry) }
+// ComeBack tells the client, if it takes the message, after what time to open
+// another stream.
+func (c *Posted) ComeBack(retry time.Duration) { c.out.ComeBack(retry) }
 
 // Flush implements transport.Conn. Every Write is flushed already.
-func (*sseConn) Flush() error { return nil }
+func (*Posted) Flush() error { return nil }
 
 // lastWrite is how long a write that is in progress may still take when the
 // connection is closed.
@@ -136,7 +139,7 @@ const lastWrite = 100 * time.Millisecond
 // Close implements transport.Conn. It interrupts a write that is in progress
 // and waits for the goroutine of keepAlive; the response is ended by the
 // handler of the GET.
-func (c *sseConn) Close() error {
+func (c *Posted) Close() error {
 	c.end()
 	if c.out.mu.TryLock() {
 		c.out.mu.Unlock()
@@ -149,11 +152,11 @@ func (c *sseConn) Close() error {
 }
 
 // end closes c for reading and writing; it may be called again.
-func (c *sseConn) end() { c.once.Do(func() { close(c.closed) }) }
+func (c *Posted) end() { c.once.Do(func() { close(c.closed) }) }
 
 // keepAlive writes comments, to keep a quiet stream open and to notice that the
 // client is gone, until the connection ends.
-func (c *sseConn) keepAlive(every time.Duration) {
+func (c *Posted) keepAlive(every time.Duration) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
@@ -181,21 +184,21 @@ type sseStreams struct {
 	opts    *Options // of the Handler
 
 	mu   sync.Mutex
-	open map[string]*sseConn
+	open map[string]*Posted
 }
 
 // add makes c reachable for POSTs.
-func (s *sseStreams) add(c *sseConn) {
+func (s *sseStreams) add(c *Posted) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open == nil {
-		s.open = make(map[string]*sseConn)
+		s.open = make(map[string]*Posted)
 	}
 	s.open[c.id] = c
 }
 
 // get returns the open connection with that id.
-func (s *sseStreams) get(id string) (c *sseConn, ok bool) {
+func (s *sseStreams) get(id string) (c *Posted, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c, ok = s.open[id]
@@ -213,9 +216,9 @@ func (s *sseStreams) remove(id string) {
 // ended.
 func (s *sseStreams) connect(w http.ResponseWriter, r *http.Request) {
 	out := &exchange{w: w, timeout: s.opts.WriteTimeout, shared: r.ProtoMajor > 1, events: true}
-	c := &sseConn{out: out, posted: make(chan posted, maxPosted), gone: r.Context().Done(), closed: make(chan struct{})}
+	c := &Posted{out: out, posted: make(chan posted, maxPosted), gone: r.Context().Done(), closed: make(chan struct{})}
 	opened := false
-	fault := s.backend.Connect(r, func(o Opening) (Posted, error) {
+	fault := s.backend.Connect(r, func(o Opening) (*Posted, error) {
 		opened = true
 		c.id, c.ours = o.ID, o.Ours
 		s.add(c)

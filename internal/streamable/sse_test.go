@@ -21,7 +21,13 @@ type connecting struct {
 	serve func(conn transport.Conn)
 }
 
-func (c *connecting) Connect(_ *http.Request, open func(Opening) (Posted, error)) *protocol.Error {
+func (c *connecting) as() Backend {
+	b := c.backend.as()
+	b.Connect = c.Connect
+	return b
+}
+
+func (c *connecting) Connect(_ *http.Request, open func(Opening) (*Posted, error)) *protocol.Error {
 	conn, err := open(Opening{ID: "x", Ours: func(*http.Request) bool { return true }})
 	if err == nil {
 		c.serve(conn)
@@ -99,7 +105,7 @@ func TestSSEStalled(t *testing.T) {
 						t.Errorf("Write after that: %v, want ErrClosed", err)
 					}
 				}
-				h := New(b, Options{SSE: true, WriteTimeout: 5 * time.Second, KeepAlive: -1})
+				h := New(b.as(), Options{SSE: true, WriteTimeout: 5 * time.Second, KeepAlive: -1})
 				h.ServeHTTP(&stuck{ResponseRecorder: httptest.NewRecorder(), deadline: make(chan time.Time, 10)}, get(t.Context()))
 			})
 		})
@@ -111,9 +117,9 @@ func TestSSEStalled(t *testing.T) {
 func TestSSEBusy(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	b := &connecting{backend: newBackend()}
-	opened, full := make(chan *sseConn), make(chan struct{})
+	opened, full := make(chan *Posted), make(chan struct{})
 	b.serve = func(conn transport.Conn) {
-		opened <- conn.(*sseConn)
+		opened <- conn.(*Posted)
 		<-full
 		for range maxPosted {
 			if message, err := conn.Read(); err != nil || string(message) != "{}" {
@@ -125,7 +131,7 @@ func TestSSEBusy(t *testing.T) {
 			t.Errorf("Read: %v, want ErrPeerGone", err)
 		}
 	}
-	h := New(b, Options{SSE: true})
+	h := New(b.as(), Options{SSE: true})
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -156,7 +162,7 @@ func TestSSEBusy(t *testing.T) {
 
 // TestSSEEndpointOfOddPaths sees that no path makes the endpoint another host's.
 func TestSSEEndpointOfOddPaths(t *testing.T) {
-	h := New(newBackend(), Options{SSE: true})
+	h := New(newBackend().as(), Options{SSE: true})
 	for target, want := range map[string]string{
 		"//evil.example.com/mcp": "?sessionId=x",
 		"/a//b":                  "/a//b?sessionId=x",

@@ -110,7 +110,7 @@ func TestTrickle(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			onPipe(t, New(newBackend(), Options{}), func(t *testing.T, c net.Conn) {
+			onPipe(t, New(newBackend().as(), Options{}), func(t *testing.T, c net.Conn) {
 				begin := time.Now()
 				go func() {
 					_, err := io.WriteString(c, tt.head)
@@ -148,7 +148,7 @@ func (b *lateBody) Read(p []byte) (int, error) {
 // have reached the connection; another body's time does not count.
 func TestLateBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := New(newBackend(), Options{})
+		h := New(newBackend().as(), Options{})
 		send := func(after time.Duration) *httptest.ResponseRecorder {
 			r := httptest.NewRequest("POST", "/mcp", &lateBody{strings.NewReader(call("m", "")), after})
 			setHeaders(r, headers{content, modern, "Mcp-Method: m"})
@@ -187,7 +187,7 @@ func TestReadTimeoutEndsWithBody(t *testing.T) {
 		}
 		return result(c, "1")
 	}
-	onPipe(t, New(b, Options{}), func(t *testing.T, c net.Conn) {
+	onPipe(t, New(b.as(), Options{}), func(t *testing.T, c net.Conn) {
 		in := bufio.NewReader(c)
 		for range 3 {
 			body := call("m", "")
@@ -208,7 +208,7 @@ func TestReadTimeoutEndsWithBody(t *testing.T) {
 
 // Without a limit a body may take as long as it likes.
 func TestNoReadTimeout(t *testing.T) {
-	onPipe(t, New(newBackend(), Options{ReadTimeout: -1}), func(t *testing.T, c net.Conn) {
+	onPipe(t, New(newBackend().as(), Options{ReadTimeout: -1}), func(t *testing.T, c net.Conn) {
 		body := call("m", "")
 		go func() {
 			_, _ = io.WriteString(c, head(fmt.Sprint(len(body))))
@@ -237,7 +237,7 @@ func TestStalledReader(t *testing.T) {
 		took = time.Since(begin)
 		return result(c, "1")
 	}
-	onPipe(t, New(b, Options{}), func(t *testing.T, c net.Conn) {
+	onPipe(t, New(b.as(), Options{}), func(t *testing.T, c net.Conn) {
 		if _, err := io.WriteString(c, request(call("m", ""))); err != nil {
 			t.Fatal(err)
 		}
@@ -257,7 +257,7 @@ func TestStalledReaderOfJSON(t *testing.T) {
 	b := newBackend()
 	b.serve = func(c *Call) Answer { return result(c, `"`+strings.Repeat("x", 1<<20)+`"`) }
 	var took time.Duration
-	h := New(b, Options{})
+	h := New(b.as(), Options{})
 	timed := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		begin := time.Now()
 		h.ServeHTTP(w, r)
@@ -288,7 +288,7 @@ func TestWriteTimeoutIsPerWrite(t *testing.T) {
 		}
 		return result(c, "1")
 	}
-	onPipe(t, New(b, Options{}), func(t *testing.T, c net.Conn) {
+	onPipe(t, New(b.as(), Options{}), func(t *testing.T, c net.Conn) {
 		in := bufio.NewReader(c)
 		for range 2 {
 			if _, err := io.WriteString(c, request(call("m", ""))); err != nil {
@@ -312,7 +312,7 @@ func TestDisconnect(t *testing.T) {
 		sent, ended = c.Send([]byte(`{}`)), true
 		return result(c, "1")
 	}
-	onPipe(t, New(b, Options{}), func(t *testing.T, c net.Conn) {
+	onPipe(t, New(b.as(), Options{}), func(t *testing.T, c net.Conn) {
 		if _, err := io.WriteString(c, request(call("m", ""))); err != nil {
 			t.Fatal(err)
 		}
@@ -338,7 +338,7 @@ func TestGetStream(t *testing.T) {
 		}
 		return nil
 	}
-	onPipe(t, New(b, Options{}), func(t *testing.T, c net.Conn) {
+	onPipe(t, New(b.as(), Options{}), func(t *testing.T, c net.Conn) {
 		begin := time.Now()
 		if _, err := io.WriteString(c, "GET /mcp HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nMcp-Session-Id: s1\r\n\r\n"); err != nil {
 			t.Fatal(err)
@@ -364,7 +364,7 @@ func TestStreamSaysThatItsConnectionEnds(t *testing.T) {
 			to.Wait()
 			return nil
 		}
-		onPipe(t, New(b, Options{NoHijack: keep}), func(t *testing.T, c net.Conn) {
+		onPipe(t, New(b.as(), Options{NoHijack: keep}), func(t *testing.T, c net.Conn) {
 			from := bufio.NewReader(c)
 			for i := range 2 {
 				_, sent := io.WriteString(c, "GET /mcp HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nMcp-Session-Id: s1\r\n\r\n")
@@ -401,7 +401,7 @@ func TestGetStalled(t *testing.T) {
 		took = time.Since(begin)
 		return nil
 	}
-	onPipe(t, New(b, Options{KeepAlive: time.Minute, WriteTimeout: time.Second}), func(t *testing.T, c net.Conn) {
+	onPipe(t, New(b.as(), Options{KeepAlive: time.Minute, WriteTimeout: time.Second}), func(t *testing.T, c net.Conn) {
 		if _, err := io.WriteString(c, "GET /mcp HTTP/1.1\r\nHost: x\r\nMcp-Session-Id: s1\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
@@ -418,7 +418,7 @@ func TestGetStalled(t *testing.T) {
 
 // Negative durations switch the limits off.
 func TestNoLimits(t *testing.T) {
-	h := New(newBackend(), Options{ReadTimeout: -1, WriteTimeout: -1, KeepAlive: -1})
+	h := New(newBackend().as(), Options{ReadTimeout: -1, WriteTimeout: -1, KeepAlive: -1})
 	if h.opts.ReadTimeout != 0 || h.opts.WriteTimeout != 0 || h.opts.KeepAlive != 0 {
 		t.Errorf("%+v, want no timeouts", h.opts)
 	}

@@ -18,7 +18,7 @@ import (
 // notOurs are folders whose programs serve tests, measurements and readers.
 var notOurs = []string{
 	"bench", "e2e", "examples", "cmd/talaria/browsertest", "internal/test", "internal/tasks/taskstest",
-	"transport/transporttest", "scale/scaletest", "client/internal/backendtest",
+	"transport/transporttest", "scale/scaletest", "internal/test/backendtest",
 	"client/internal/linktest", "auth/authtest", "scale/redis/cmd", "scale/redis/example", "telemetry/example",
 }
 

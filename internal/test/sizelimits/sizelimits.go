@@ -32,7 +32,8 @@ type Code struct {
 	LongFiles map[string]int      // lines by file
 	LongFuncs map[string]int      // lines by "file:Func"
 
-	structs map[string]bool // of internal packages, by "directory.Type"
+	structs map[string]bool   // by "directory.Type"
+	derived map[string]string // what "type A B" makes of what, both as "directory.Type"
 	guarded []internalOnly
 }
 
@@ -46,7 +47,7 @@ type internalOnly struct {
 // Measure counts the code below a directory.
 func Measure(root string) (*Code, error) {
 	c := &Code{Files: map[string]int{}, Lines: map[string]int{}, Comments: map[string]int{}, Exported: map[string]int{},
-		Methods: map[string][]string{}, LongFiles: map[string]int{}, LongFuncs: map[string]int{}, structs: map[string]bool{}}
+		Methods: map[string][]string{}, LongFiles: map[string]int{}, LongFuncs: map[string]int{}, structs: map[string]bool{}, derived: map[string]string{}}
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -68,7 +69,7 @@ func Measure(root string) (*Code, error) {
 		return c.file(name, rel)
 	})
 	for _, g := range c.guarded {
-		if !slices.ContainsFunc(g.takes, func(t string) bool { return c.structs[t] }) {
+		if !slices.ContainsFunc(g.takes, func(t string) bool { return c.structs[t] && isInternal(t[:strings.LastIndexByte(t, '.')]) }) {
 			c.Exported[g.dir]++
 		}
 	}
@@ -88,7 +89,7 @@ func isOtherModule(dir string) bool {
 // Library reports whether a package directory is a part of the library, and not
 // a program, an example or a help for tests of this project.
 func Library(dir string) bool {
-	for _, prefix := range []string{"cmd/", "e2e/", "examples/", "internal/test/", "internal/tasks/taskstest", "client/internal/linktest", "client/internal/backendtest"} {
+	for _, prefix := range []string{"cmd/", "e2e/", "examples/", "internal/test/", "internal/tasks/taskstest", "client/internal/linktest"} {
 		if strings.HasPrefix(dir+"/", prefix) || dir == prefix {
 			return false
 		}
@@ -121,7 +122,7 @@ func (c *Code) file(name, rel string) error {
 		case *ast.FuncDecl:
 			c.function(fset, f, d, dir, rel)
 		case *ast.GenDecl:
-			c.declared(d, dir)
+			c.declared(f, d, dir)
 		}
 	}
 	return nil
@@ -150,33 +151,60 @@ func (c *Code) function(fset *token.FileSet, f *ast.File, d *ast.FuncDecl, dir, 
 // of parameters, as they are, and not behind a pointer or in a list.
 func fromInternal(f *ast.File, params *ast.FieldList) (types []string) {
 	for _, param := range params.List {
-		of, ok := param.Type.(*ast.SelectorExpr)
-		if !ok {
-			continue
-		}
-		for _, imported := range f.Imports {
-			dir, ours := strings.CutPrefix(strings.Trim(imported.Path.Value, `"`), module+"/")
-			name := path.Base(dir)
-			if imported.Name != nil {
-				name = imported.Name.Name
-			}
-			if pkg, ok := of.X.(*ast.Ident); ok && ours && isInternal(dir) && pkg.Name == name {
-				types = append(types, dir+"."+of.Sel.Name)
+		if of, ok := param.Type.(*ast.SelectorExpr); ok {
+			if t := typeOf(f, "", of); isInternal(strings.TrimSuffix(t, "."+of.Sel.Name)) {
+				types = append(types, t)
 			}
 		}
 	}
 	return types
 }
 
-func (c *Code) declared(d *ast.GenDecl, dir string) {
+// typeOf returns the "directory.Type" of a type of this module that a file in dir
+// names, "" if it is another one.
+func typeOf(f *ast.File, dir string, t ast.Expr) string {
+	of, ok := t.(*ast.SelectorExpr)
+	if !ok {
+		return dir + "." + t.(*ast.Ident).Name
+	}
+	for _, imported := range f.Imports {
+		dir, ours := strings.CutPrefix(strings.Trim(imported.Path.Value, `"`), module+"/")
+		name := path.Base(dir)
+		if imported.Name != nil {
+			name = imported.Name.Name
+		}
+		if pkg, ok := of.X.(*ast.Ident); ok && ours && pkg.Name == name {
+			return dir + "." + of.Sel.Name
+		}
+	}
+	return ""
+}
+
+// hidden returns the types that are made of another struct which has methods, and
+// thus hide these: "type A B".
+func (c *Code) hidden() (types []string) {
+	for name, from := range c.derived {
+		if c.structs[from] && len(c.Methods[from]) > 0 {
+			types = append(types, name+" is a "+from)
+		}
+	}
+	return types
+}
+
+func (c *Code) declared(f *ast.File, d *ast.GenDecl, dir string) {
 	for _, spec := range d.Specs {
 		switch spec := spec.(type) {
 		case *ast.TypeSpec:
 			if spec.Name.IsExported() {
 				c.Exported[dir]++
 			}
-			if _, ok := spec.Type.(*ast.StructType); ok && isInternal(dir) {
+			switch of := spec.Type.(type) {
+			case *ast.StructType:
 				c.structs[dir+"."+spec.Name.Name] = true
+			case *ast.Ident, *ast.SelectorExpr:
+				if from := typeOf(f, dir, of); from != "" && !spec.Assign.IsValid() {
+					c.derived[dir+"."+spec.Name.Name] = from
+				}
 			}
 		case *ast.ValueSpec:
 			for _, name := range spec.Names {

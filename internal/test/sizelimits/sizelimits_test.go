@@ -5,12 +5,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
 // The limits. Who needs to raise one says why in the commit.
 const (
-	maxMethodFiles = 2      // files with methods of one type
+	maxMethodFiles = 4      // files with methods of one type
+	maxPackages    = 90     // outside of internal/test
+	maxFolders     = 24     // directly below internal
 	maxFile        = 800    // lines
 	maxFunction    = 100    // lines
 	maxExported    = 1_065  // names that users see
@@ -53,6 +56,48 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	shapes(t, c)
+	packages, folders := 0, map[string]bool{}
+	for dir := range c.Files {
+		if !strings.HasPrefix(dir, "internal/test/") {
+			packages++
+		}
+		if rest, ok := strings.CutPrefix(dir, "internal/"); ok {
+			folder, _, _ := strings.Cut(rest, "/")
+			folders[folder] = true
+		}
+	}
+	t.Logf("%d packages, %d folders below internal", packages, len(folders))
+	if packages > maxPackages {
+		t.Errorf("there are %d packages, at most %d may be", packages, maxPackages)
+	}
+	if len(folders) > maxFolders {
+		t.Errorf("internal has %d folders, at most %d may be", len(folders), maxFolders)
+	}
+}
+
+// A type that is made of another struct hides the methods of that one: a reader does
+// not find them, and a gauge does not count them. A struct with a field shows both.
+func TestHidden(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"a.go":   "package a\n\ntype A struct{ n int }\n\nfunc (A) M() {}\n\ntype B A\n\ntype C = A\n\ntype D struct{ a A }\n\ntype E struct{}\n\ntype F E\n",
+		"b/b.go": "package b\n\nimport a \"" + module + "/c\"\n\ntype G a.H\n", "c/c.go": "package c\n\ntype H struct{}\n\nfunc (*H) M() {}\n",
+	} {
+		file := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := Measure(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := slices.Sorted(slices.Values(c.hidden())), []string{".B is a .A", "b.G is a c.H"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }
 
 // Other modules are not the library: what they export and how much they are has
@@ -75,6 +120,9 @@ func shapes(t *testing.T, c *Code) {
 	t.Helper()
 	each(t, c.LongFiles, maxFile, "file")
 	each(t, c.LongFuncs, maxFunction, "function")
+	for _, what := range c.hidden() {
+		t.Errorf("type %s with other methods: make it a struct with a field", what)
+	}
 	widest := map[string]int{}
 	for name, files := range c.Methods {
 		widest[name] = len(files)
