@@ -35,7 +35,7 @@ type document struct {
 	known map[string]object // by JSON Pointer
 }
 
-// read reads a document in JSON or YAML.
+// read reads a document in JSON or YAML. It refers to text, and what is made of it does not.
 func read(text []byte) (*document, error) {
 	text = jsonx.Document(text)
 	if !utf8.Valid(text) {
@@ -50,8 +50,6 @@ func read(text []byte) (*document, error) {
 		case !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")):
 			err = other
 		}
-	} else {
-		text = bytes.Clone(text)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the document cannot be read: %w", err)
@@ -178,7 +176,7 @@ func (d *document) at(ref string) (json.RawMessage, error) {
 		if plain, err := url.PathUnescape(token); err == nil {
 			token = plain
 		}
-		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+		token = unescaping.Replace(token)
 		var next json.RawMessage
 		if list := items(value); list != nil {
 			if i, err := strconv.Atoi(token); err == nil && i >= 0 && i < len(list) {
@@ -227,7 +225,11 @@ func (d *document) follow(value json.RawMessage) (object, error) {
 	return nil, errors.New("its references lead nowhere")
 }
 
+// escaping writes a name as a part of a JSON Pointer; unescaping reads it.
+var (
+	escaping   = strings.NewReplacer("~", "~0", "/", "~1")
+	unescaping = strings.NewReplacer("~1", "/", "~0", "~")
+)
+
 // escape writes a name as a part of a JSON Pointer.
-func escape(name string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
-}
+func escape(name string) string { return escaping.Replace(name) }

@@ -66,10 +66,12 @@ func (r *recorder) last() (last recorded) {
 // serve returns a client of a server with the tools of a document, and the problems.
 func serve(t *testing.T, doc string, o *openapi.Options) (*mcptest.Client, []openapi.Problem) {
 	t.Helper()
-	tools, problems, err := openapi.Tools([]byte(doc), o)
+	given := []byte(doc)
+	tools, problems, err := openapi.Tools(given, o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	clear(given) // the tools keep nothing of it
 	s := mcp.NewServer(mcp.Info{Name: "api", Version: "1"}, nil)
 	if err := s.Add(tools...); err != nil {
 		t.Fatal(err)

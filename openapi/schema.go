@@ -327,7 +327,7 @@ func (s *schemas) told(in tree) []any {
 
 // plainName returns the name that a reference ends with.
 func plainName(ref string) string {
-	return strings.NewReplacer("~1", "/", "~0", "~").Replace(ref[strings.LastIndexByte(ref, '/')+1:])
+	return unescaping.Replace(ref[strings.LastIndexByte(ref, '/')+1:])
 }
 
 // keyword returns the value of a keyword, or false if it does not have the form.
