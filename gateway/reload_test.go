@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"runtime"
@@ -12,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -43,6 +46,13 @@ func slowServer(t testing.TB, name string, rev protocol.Revision) string {
 	})
 	return web.URL
 }
+
+// How much the tests below do.
+var (
+	reloads   = flag.Int("reloads", 20, "changes of a file in TestApply")
+	isolation = flag.Duration("isolation", time.Second, "time of each half of TestIsolation; from 10 s on it compares latencies")
+	sessions  = flag.Int("sessions", 300, "sessions in TestManySessions")
+)
 
 // TestApply changes a file while calls are in progress.
 func TestApply(t *testing.T) {
@@ -84,7 +94,7 @@ func TestApply(t *testing.T) {
 				}
 			}
 			c := connect(t, s, protocol.V20260728, nil)
-			const changes = 20
+			changes, slowest := *reloads, time.Duration(0)
 			for n := 1; n <= changes; n++ {
 				began := time.Now()
 				if err := apply(file(n)); err != nil {
@@ -95,13 +105,14 @@ func TestApply(t *testing.T) {
 						t.Fatalf("%s does not come", want)
 					}
 				}
+				slowest = max(slowest, time.Since(began))
 			}
 			stop()
 			all.Wait()
 			if calls.Load() == 0 {
 				t.Error("there were no calls")
 			}
-			t.Logf("%d calls of an unchanged upstream, %d changes", calls.Load(), changes)
+			t.Logf("%d calls of an unchanged upstream, %d changes, the slowest took %v", calls.Load(), changes, slowest)
 			// What is wrong with one server costs only that one.
 			err := apply(fmt.Sprintf(`{"mcpServers": {"steady": {"url": %q}, "changing": {"url": "no url"}, "bad name": {"url": %q}, "odd": {"url": %q, "talaria": {"onyl": []}}}}`, steady, steady, steady))
 			for _, want := range []string{"changing", "a name has letters", `unknown member "onyl"`} {
@@ -122,18 +133,25 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestIsolation has upstreams that hang, die and flood, and others whose calls must not
-// fail.
-func TestIsolation(t *testing.T) {
-	ups := map[string]Upstream{}
-	for i := range 8 {
-		name := fmt.Sprintf("good%d", i)
-		ups[name] = Upstream{Transport: client.HTTP(slowServer(t, name, []protocol.Revision{protocol.V20250618, protocol.V20260728}[i%2]), nil)}
-	}
-	g, s := start(t, ups)
+// gigabyte is an HTTP server that answers each request with 1 GB.
+func gigabyte(t testing.TB) string {
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		for part := []byte(strings.Repeat(" ", 1<<16)); ; {
+			if _, err := w.Write(part); err != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
+	return web.URL
+}
+
+// bad are upstreams that hang, die each second, flood and list too much.
+func bad(t testing.TB) map[string]Upstream {
 	hangs := make(chan struct{})
-	defer close(hangs)
-	for name, u := range map[string]Upstream{
+	t.Cleanup(func() { close(hangs) })
+	return map[string]Upstream{
 		"hangs": {Transport: client.Local(func(ctx context.Context, _ transport.Conn) error {
 			select {
 			case <-ctx.Done():
@@ -141,41 +159,76 @@ func TestIsolation(t *testing.T) {
 			}
 			return nil
 		})},
-		"dies": {Transport: client.Local(func(context.Context, transport.Conn) error { return errors.New("dead") })},
-		"floods": {Transport: client.Local(answering(func(m *protocol.Message) string {
+		"dies": {Transport: client.Local(func(ctx context.Context, conn transport.Conn) error {
+			time.AfterFunc(time.Second, func() { _ = conn.Close() })
+			return errors.New("dead")
+		})},
+		"floods": {Transport: client.HTTP(gigabyte(t), nil)},
+		"lists": {Transport: client.Local(answering(func(m *protocol.Message) string {
 			if m.Method == "initialize" {
 				return `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"raw","version":"1"}}`
 			}
-			if m.Method == "tools/list" {
-				return `{"tools":[` + strings.TrimSuffix(strings.Repeat(`{"name":"a","inputSchema":{"type":"object"}},`, 20_000), ",") + `]}`
+			if m.Method == "tools/list" { // for ever: each page has another
+				return `{"tools":[` + strings.TrimSuffix(strings.Repeat(`{"name":"a","inputSchema":{"type":"object"}},`, 20_000), ",") + `],"nextCursor":"more"}`
 			}
 			return ""
 		}))},
-	} {
+	}
+}
+
+// TestIsolation has upstreams that hang, die and flood, and others whose calls must not
+// fail, nor take longer than without them.
+func TestIsolation(t *testing.T) {
+	ups := map[string]Upstream{}
+	for i := range 8 {
+		name := fmt.Sprintf("good%d", i)
+		ups[name] = Upstream{Transport: client.HTTP(slowServer(t, name, []protocol.Revision{protocol.V20250618, protocol.V20260728}[i%2]), nil)}
+	}
+	g, s := start(t, ups)
+	work := func() (calls int, p99 time.Duration) {
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		var took []time.Duration
+		for i := range 8 {
+			c := connect(t, s, []protocol.Revision{protocol.V20250618, protocol.V20260728}[i%2], nil)
+			all.Go(func() {
+				for n, end := 0, time.Now().Add(*isolation); time.Now().Before(end); n++ {
+					name, began := fmt.Sprintf("good%d", (i+n)%8), time.Now()
+					if got := text(c.Call(t.Context(), name+"_work", greetIn{"Ada"})); got != name+" worked for Ada" {
+						t.Errorf("got %q", got)
+						return
+					}
+					mu.Lock()
+					took = append(took, time.Since(began))
+					mu.Unlock()
+				}
+			})
+		}
+		all.Wait()
+		slices.Sort(took)
+		return len(took), took[len(took)*99/100]
+	}
+	work() // opens connections
+	before, usual := work()
+	for name, u := range bad(t) {
 		if err := g.Set(name, u); err != nil {
 			t.Fatal(err)
 		}
 	}
-	var all sync.WaitGroup
-	for i := range 8 {
-		c := connect(t, s, []protocol.Revision{protocol.V20250618, protocol.V20260728}[i%2], nil)
-		all.Go(func() {
-			for n := range 30 {
-				name := fmt.Sprintf("good%d", (i+n)%8)
-				if got := text(c.Call(t.Context(), name+"_work", greetIn{"Ada"})); got != name+" worked for Ada" {
-					t.Errorf("got %q", got)
-				}
-			}
-		})
-		all.Go(func() {
-			r, err := c.Call(t.Context(), "dies_x", nil)
-			if err != nil || !r.IsError || !strings.HasPrefix(r.Text(), `Server "dies" cannot be reached: `) || !strings.HasSuffix(r.Text(), "; try again later, or do without it.") {
-				t.Errorf("got %q", text(r, err))
-			}
-		})
+	with, p99 := work()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		t.Fatal(err)
 	}
-	all.Wait()
+	t.Logf("%d calls, p99 %v; beside bad upstreams %d calls, p99 %v; peak %d MiB", before, usual, with, p99, usage.Maxrss>>10)
+	if *isolation >= 10*time.Second && p99 > 2*usual {
+		t.Errorf("p99 went from %v to %v", usual, p99)
+	}
 	c := connect(t, s, protocol.V20260728, nil)
+	r, err := c.Call(t.Context(), "dies_x", nil)
+	if err != nil || !r.IsError || !strings.HasPrefix(r.Text(), `Server "dies" cannot be reached: `) || !strings.HasSuffix(r.Text(), "; try again later, or do without it.") {
+		t.Errorf("got %q", text(r, err))
+	}
 	if got := toolNames(t, c); len(got) != 16 {
 		t.Errorf("got %q", got)
 	}
@@ -184,6 +237,24 @@ func TestIsolation(t *testing.T) {
 	toolNames(t, c)
 	if took := time.Since(began); took >= listWait {
 		t.Errorf("a second list took %v", took)
+	}
+}
+
+// TestManySessions has more sessions than there may be connections to a legacy upstream.
+func TestManySessions(t *testing.T) {
+	g, s := start(t, map[string]Upstream{"up": {Transport: local(greeter(t, "up", protocol.V20250618))}})
+	most := 0
+	for range *sessions {
+		c := connect(t, s, protocol.V20250618, nil)
+		if got := text(c.Call(t.Context(), "up_steps", greetIn{"x"})); got != "done" {
+			t.Fatalf("got %q", got)
+		}
+		g.pool.mu.Lock()
+		most = max(most, len(g.pool.all))
+		g.pool.mu.Unlock()
+	}
+	if want := min(maxConnections, *sessions); most != want {
+		t.Errorf("%d connections, want %d", most, want)
 	}
 }
 

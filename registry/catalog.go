@@ -189,6 +189,20 @@ type internals struct{ *Catalog }
 // Check returns the error that Add would return now.
 func (c internals) Check(entries ...*Entry) error { return c.check(entries, nil) }
 
+// Replace removes gone, of which some may be gone already, and adds come, all or none, as
+// one change. An error is that of Add.
+func (c internals) Replace(gone, come []*Entry) error {
+	return c.change(func() (set, []*Entry, error) {
+		leave := set{}
+		for _, e := range gone {
+			if c.has(e) {
+				leave[e] = true
+			}
+		}
+		return leave, come, c.check(come, leave)
+	})
+}
+
 // Digest returns a digest of the lists of those kinds, ignoring visibility: two
 // Catalogs with the same one offer the same. Components may run users' code.
 func (c internals) Digest(kinds ...Kind) (string, error) {

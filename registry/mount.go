@@ -41,20 +41,6 @@ func (c internals) Mount(from *Catalog, prefix string, wrap func(frame.Handler) 
 	return m.end, nil
 }
 
-// Replace removes gone, of which some may be gone already, and adds come, all or none, as
-// one change. An error is that of Add.
-func (c internals) Replace(gone, come []*Entry) error {
-	return c.change(func() (set, []*Entry, error) {
-		leave := set{}
-		for _, e := range gone {
-			if c.has(e) {
-				leave[e] = true
-			}
-		}
-		return leave, come, c.check(come, leave)
-	})
-}
-
 // begin mounts what there is, or nothing with an error. What changes from then on
 // calls watch.
 func (m *mount) begin(watch func([]*Entry)) ([]*Entry, error) {
