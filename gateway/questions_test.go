@@ -83,6 +83,9 @@ func (c calls) run(t *testing.T) {
 				for _, up := range []string{"one", "two"} {
 					who := fmt.Sprintf("%s-%d-%d", c.user, n, round)
 					got := text(cl.Call(t.Context(), up+"_greet", greetIn{who}))
+					for strings.Contains(got, "calls in progress; try again later") { // many users
+						got = text(cl.Call(t.Context(), up+"_greet", greetIn{who}))
+					}
 					want := fmt.Sprintf("%s greets %s: yes %s: Greet %s?, yes %s: Really greet %s?", up, who, up, who, up, who)
 					switch {
 					case got == want:

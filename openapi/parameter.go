@@ -124,6 +124,39 @@ func plain(v any) string {
 	return string(encoded(v))
 }
 
+// present returns a value of an argument without what is null, which a style does not have
+// (RFC 6570 §2.3).
+func (p *parameter) present(v any) any {
+	if p.json {
+		return v
+	}
+	inside := func(v any) any {
+		if p.style == "deepObject" {
+			return p.present(v)
+		}
+		return v
+	}
+	switch v := v.(type) {
+	case []any:
+		all := make([]any, 0, len(v))
+		for _, item := range v {
+			if item != nil {
+				all = append(all, inside(item))
+			}
+		}
+		return all
+	case tree:
+		all := tree{}
+		for name, member := range v {
+			if member != nil {
+				all[name] = inside(member)
+			}
+		}
+		return all
+	}
+	return v
+}
+
 // part is one name and value of a parameter or a form, before they are encoded. The
 // values of one part are joined.
 type part struct {

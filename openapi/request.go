@@ -83,7 +83,7 @@ func (op *operation) request(args tree) (*origin.Request, error) {
 		if p.fixed != nil {
 			v, given = *p.fixed, true
 		}
-		if !given {
+		if v = p.present(v); !given || v == nil && !p.required {
 			continue
 		}
 		switch p.in {
