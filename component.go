@@ -23,7 +23,7 @@ import (
 )
 
 // Component is something that a Server offers: what [Tool], [Resource],
-// [Template], [Prompt], [Method], [File], [Bytes], [Directory] and [Extension]
+// [Template], [Prompt], [EventType], [Method], [File], [Bytes], [Directory] and [Extension]
 // return, skill.Directory and app.View. The interface is sealed, since a Server has to know
 // each kind.
 type Component interface {
@@ -40,6 +40,7 @@ const (
 	KindResource = registry.KindResource // its name is the URI
 	KindTemplate = registry.KindTemplate // its name is the template's text
 	KindPrompt   = registry.KindPrompt
+	KindEvent    = registry.KindEvent // of an event type
 )
 
 // compiler makes components ready to be served by a server. It belongs to one
@@ -132,8 +133,11 @@ func (c *compiler) forServer(where string) error {
 		return fmt.Errorf("method %q cannot be in %s; add it to the Server", c.methods[0].Name, where)
 	}
 	for _, e := range c.entries {
-		if x, ok := e.Definition.(*wire.Extension); ok {
-			return fmt.Errorf("extension %q cannot be in %s; add it to the Server", x.ID, where)
+		switch d := e.Definition.(type) {
+		case *wire.Extension:
+			return fmt.Errorf("extension %q cannot be in %s; add it to the Server", d.ID, where)
+		case *protocol.EventType:
+			return fmt.Errorf("event %q cannot be in %s, as its subscribers have no session; add it to the Server, and use VisibleTo", d.Name, where)
 		}
 	}
 	return nil

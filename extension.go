@@ -43,7 +43,7 @@ func (x *extension) compile(c *compiler) error {
 	if !validExtension(x.id) {
 		faults = append(faults, `an identifier has the name of a domain, reversed, a slash and a name, as in "com.example/search"`)
 	}
-	if x.id == wire.TasksExtension || x.id == wire.SkillsExtension {
+	if x.id == wire.TasksExtension || x.id == wire.SkillsExtension || x.id == wire.EventsExtension {
 		faults = append(faults, "the server declares it by itself, with the components that it is for")
 	}
 	text := []byte("{}")

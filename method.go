@@ -249,7 +249,7 @@ func (c *customs) check(methods []dispatch.Method) error {
 // specified are the names, and the beginnings of names, that belong to the
 // specification or to JSON-RPC.
 var specified = []string{
-	"initialize", "ping", "completion/", "elicitation/", "logging/", notificationPrefix, "prompts/", "resources/",
+	"initialize", "ping", "completion/", "elicitation/", "events/", "logging/", notificationPrefix, "prompts/", "resources/",
 	"roots/", "sampling/", "server/", "skills/", "subscriptions/", "tasks/", "tools/", "rpc.",
 }
 

@@ -48,6 +48,7 @@ func (s *Server) methods() []dispatch.Method {
 	table = append(table, s.subscriptions.methods()...)
 	table = append(table, s.tasks.methods()...)
 	table = append(table, skillMethods(s)...)
+	table = append(table, eventMethods(s)...)
 	s.adding.Lock()
 	defer s.adding.Unlock()
 	return s.customs.appendTo(table, &s.logger)
@@ -185,6 +186,21 @@ func (s *Server) Call(f *Frame, tool string, args any) (protocol.Result, error) 
 	return result, nil
 }
 
+// Emit adds an event to the log of its type, from which clients of all replicas read, and
+// to those of the servers that s is mounted into. It waits for the log, and for no
+// subscriber. Each type keeps Limits.EventLog bytes, for at most 24 h.
+//
+// A program that serves no clients can emit as well: it adds the event type, and has the
+// Options.Store and the Options.StateKeys of the replicas. After an error that wraps
+// scale.ErrUnavailable some logs may have the event: with an ID of its own, it can be
+// emitted again.
+func (s *Server) Emit(ctx context.Context, o Occurrence) error {
+	if err := emit(ctx, s, o); err != nil {
+		return fmt.Errorf("mcp: Emit %q: %w", o.Name, err)
+	}
+	return nil
+}
+
 // paramsOf returns the params of a call, with the _meta of the client.
 func paramsOf(f *Frame, name string, args any) (protocol.Params, error) {
 	p := protocol.Params{Name: name, Meta: frame.Internal(facts.Private{}).Meta(f)}
@@ -257,6 +273,7 @@ const (
 	hasSkills
 	hasViews
 	hasScopes
+	hasEvents
 )
 
 // featuresOf returns all that entries together have.
@@ -272,6 +289,8 @@ func featuresOf(entries []*registry.Entry) (all feature) {
 			all |= hasPrompts
 		case *wire.Skill:
 			all |= hasSkills
+		case *protocol.EventType:
+			all |= hasEvents
 		}
 		if len(e.Completers) > 0 {
 			all |= hasCompletions
@@ -404,6 +423,8 @@ func scopesFor(f *frame.Frame, view registry.View) []string {
 		e, _ = view.Get(KindTool, params.Name)
 	case protocol.MethodPromptsGet:
 		e, _ = view.Get(KindPrompt, params.Name)
+	case wire.MethodEventsPoll:
+		e, _ = view.Get(KindEvent, params.Name)
 	case protocol.MethodResourcesRead, protocol.MethodSubscribe:
 		return scopesOf(view, params.Name)
 	case wire.MethodSkillsGet:
@@ -479,6 +500,9 @@ func (s *Server) capabilities(rev protocol.Revision) protocol.ServerCapabilities
 	if s.had(hasCompletions) {
 		c.Completions = &struct{}{}
 	}
+	if s.had(hasEvents) {
+		c.Events = &struct{}{}
+	}
 	c.Extensions = s.extensions()
 	c.Logging = &struct{}{}
 	return wire.ServerCapabilitiesFor(c, rev)
@@ -487,7 +511,7 @@ func (s *Server) capabilities(rev protocol.Revision) protocol.ServerCapabilities
 // extensions returns those that the server declares, with their settings.
 func (s *Server) extensions() map[string]any {
 	all := s.catalog.Internal(facts.Private{}).Extensions()
-	if all == nil && s.had(hasTasks|hasSkills|hasViews) {
+	if all == nil && s.had(hasTasks|hasSkills|hasViews|hasEvents) {
 		all = map[string]any{}
 	}
 	if s.had(hasTasks) {
@@ -495,6 +519,9 @@ func (s *Server) extensions() map[string]any {
 	}
 	if s.had(hasSkills) {
 		all[wire.SkillsExtension] = skillSettings{DirectoryRead: true}
+	}
+	if s.had(hasEvents) {
+		all[wire.EventsExtension] = struct{}{}
 	}
 	if s.had(hasViews) && all[wire.AppsExtension] == nil { // who has views by hand may have declared it
 		all[wire.AppsExtension] = struct{}{}

@@ -75,6 +75,18 @@ func (m *mounts) take(parent *Server, prefix string) *mount {
 	return one
 }
 
+// into returns the mounts that are done.
+func (m *mounts) into() (done []*mount) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, one := range m.all {
+		if one.unmount != nil {
+			done = append(done, one)
+		}
+	}
+	return done
+}
+
 // leave removes one that could not be done.
 func (m *mounts) leave(one *mount) {
 	m.mu.Lock()

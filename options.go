@@ -1,12 +1,14 @@
 package mcp
 
 import (
+	"fmt"
 	"math"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp/internal/ask"
+	"github.com/talaria-go/mcp/internal/events"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/streamable"
@@ -201,6 +203,10 @@ type Limits struct {
 	RequestState int // bytes of what such a client carries from round to round; 32 KiB
 	Questions    int // unanswered questions of a connection or legacy session; 1,000
 	File         int // bytes that File and Directory read of one file; 16 MiB
+	// EventLog is how many bytes of events each event type keeps for clients that ask later;
+	// 4 MiB, some 7,000 events of 500 bytes. The oldest events are dropped first. It must
+	// not be negative.
+	EventLog int
 }
 
 // Timeouts are the durations of a Server. Of each 0 means the default, and
@@ -286,6 +292,9 @@ const (
 // numbers, which have a meaning in the package that receives them from the
 // functions below.
 func (o *Options) complete() {
+	if o.Limits.EventLog < 0 {
+		panic(fmt.Sprintf("mcp: Options.Limits.EventLog is %d; give the bytes that each event type keeps, or 0 for the default", o.Limits.EventLog))
+	}
 	for _, limit := range []struct {
 		value *int
 		or    int
@@ -307,6 +316,7 @@ func (o *Options) complete() {
 		{&o.Limits.RequestState, ask.DefaultMaxState},
 		{&o.Limits.Questions, ask.DefaultMaxOpen},
 		{&o.Limits.File, defaultFile},
+		{&o.Limits.EventLog, events.DefaultKeep},
 	} {
 		switch {
 		case *limit.value == 0:

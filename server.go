@@ -63,6 +63,7 @@ type Server struct {
 	subscriptions *subscriptions
 	draining      atomic.Bool
 	failures      dispatch.Failures // of the store
+	events        serverEvents
 
 	composing  sync.Mutex
 	middleware []Middleware                        // composing is held
@@ -194,7 +195,7 @@ var errShared = errors.New("mcp: components for one client cannot be added with 
 //
 // In modern revisions, where lists must not differ between requests, it is an
 // error: add components to the Server there. With Options.Store it is one, too:
-// use Set and Enable. Methods and extensions cannot be added.
+// use Set and Enable. Methods, extensions and event types cannot be added.
 func (s *Server) AddToSession(f *Frame, components ...Component) error {
 	x, err := sessionOf(f, "AddToSession")
 	if err != nil {
@@ -250,7 +251,7 @@ func (s *Server) setName(name string) string { return s.info.Name + " " + name }
 // the name. All are registered, or none; the errors are those of Add, as names are
 // unique in the server. AddSet may be called again for further components of the same
 // name, and Remove removes them. With Options.Store all replicas need the same
-// sets. Methods and extensions cannot be in a set.
+// sets. Methods, extensions and event types cannot be in a set.
 func (s *Server) AddSet(name string, components ...Component) error {
 	if !validName(name) {
 		return fmt.Errorf("mcp: set %q: a name has 1 to 128 letters, digits, '_', '-' or '.'", name)
@@ -375,15 +376,15 @@ func (s *Server) Tool(f *Frame, name string) (definition protocol.Tool, ok bool)
 	return *tool.For(f).(*protocol.Tool), true
 }
 
-// Mount also offers the components of child: its tools and prompts with prefix and "_" before
-// their names, as in "weather_forecast", its resources, skills and templates by their own URIs,
+// Mount also offers the components of child: its tools, prompts and event types with prefix and "_"
+// before their names, as in "weather_forecast", its resources, skills and templates by their own URIs,
 // and its extensions. An empty prefix leaves names as they are. Components that child adds or
 // removes later appear and disappear here, and child's ResourceUpdated notifies the clients of s.
 //
 // A call of a component of child passes the middleware of s first, and then that of child, which
 // sees the name without prefix. The filter, error masking and time limits are those of child.
-// Everything else is that of s: the handshake, sessions, tasks and limits. Custom methods,
-// notifications and events of child are not mounted. child may serve at the same time, and be
+// Everything else is that of s: the handshake, sessions, tasks and limits. Custom methods
+// and notifications of child are not mounted. What child emits reaches the clients of s. child may serve at the same time, and be
 // mounted into several servers.
 //
 // A name that is taken or too long, or a circle of mounts, is an error, and nothing is mounted

@@ -18,6 +18,8 @@ type (
 	// ResourceTemplate is what a server lists of resources whose URIs have
 	// variables.
 	ResourceTemplate = protocol.ResourceTemplate
+	// EventType is the definition of an event type.
+	EventType = protocol.EventType
 	// Content is an item of a result or a message: TextContent, or one of the
 	// other kinds in package protocol.
 	Content = protocol.Content

@@ -156,6 +156,24 @@ func (c *Client) Templates(ctx context.Context, options ...CallOption) iter.Seq2
 	return list[ResourceTemplate](ctx, c, protocol.MethodResourceTemplates, "resourceTemplates", options, nil)
 }
 
+// Events iterates over all event types, page by page. It ends after an error.
+func (c *Client) Events(ctx context.Context, options ...CallOption) iter.Seq2[EventType, error] {
+	return list[EventType](ctx, c, wire.MethodEventsList, "events", options, nil)
+}
+
+// Watch yields the events of a type that match arguments, which encode to a JSON object
+// or are nil, until ctx ends, the loop ends or an error cannot be retried. The error is the
+// last that it yields: ErrNotFound if there is no such event type, ErrUnauthorized,
+// ErrUnsupported, ErrInvalidParams or ErrBusy.
+//
+// It polls at the interval that the server names, but at most once a second and at
+// least every 5 minutes. After a lost connection it continues where it was, and waits
+// as Options.Reconnect says. Repetitions among the last 1,024 events are left out. A nil o
+// begins now.
+func (c *Client) Watch(ctx context.Context, name string, arguments any, o *WatchOptions) iter.Seq2[Occurrence, error] {
+	return func(yield func(Occurrence, error) bool) { newWatch(c, name, o).run(ctx, arguments, yield) }
+}
+
 // List iterates over the entries of a list, page by page, each as it came. It is
 // for methods of extensions, and for entries that a caller decodes. method takes no
 // params but cursor, such as skills/list, and member is the member of its result
@@ -563,7 +581,8 @@ func reads(method string) bool {
 	case protocol.MethodPing, protocol.MethodDiscover, protocol.MethodToolsList, protocol.MethodPromptsList,
 		protocol.MethodResourcesList, protocol.MethodResourceTemplates, protocol.MethodResourcesRead,
 		protocol.MethodPromptsGet, protocol.MethodComplete, protocol.MethodSetLevel,
-		protocol.MethodSubscribe, protocol.MethodUnsubscribe, protocol.MethodTasksGet, protocol.MethodTasksCancel:
+		protocol.MethodSubscribe, protocol.MethodUnsubscribe, protocol.MethodTasksGet, protocol.MethodTasksCancel,
+		wire.MethodEventsList, wire.MethodEventsPoll:
 		return true
 	}
 	return false

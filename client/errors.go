@@ -18,6 +18,7 @@ import (
 	"github.com/talaria-go/mcp/internal/clients/origin"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -301,6 +302,16 @@ const codeClosed protocol.Code = -32000
 // kindOfFault returns the sentinel for an error that the server answered with,
 // or nil.
 func kindOfFault(method string, fault *protocol.Error) error {
+	switch wire.EventCodeOf(method, fault.Code) {
+	case wire.CodeEventNotFound:
+		return ErrNotFound
+	case wire.CodeEventForbidden:
+		return ErrUnauthorized
+	case wire.CodeEventsExhausted:
+		return ErrBusy
+	case wire.CodeEventsUnsupported:
+		return ErrUnsupported
+	}
 	switch text := strings.ToLower(fault.Message); fault.Code {
 	case codeClosed:
 		// Many use this code for anything.

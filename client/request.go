@@ -13,6 +13,7 @@ import (
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/pause"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -373,6 +374,10 @@ func (r *request) offered(conn *connection) error {
 	case protocol.MethodComplete:
 		if caps.Completions == nil && conn.revision().Has(protocol.FeatureCompletionsCapability) {
 			missing = "completions"
+		}
+	case wire.MethodEventsList, wire.MethodEventsPoll:
+		if _, ok := caps.Extensions[wire.EventsExtension]; !ok && caps.Events == nil {
+			missing = "events"
 		}
 	}
 	if missing == "" {

@@ -389,6 +389,39 @@ func (c *Client) Prompts() []protocol.Prompt {
 	return list[protocol.Prompt](c, protocol.MethodPromptsList, "prompts")
 }
 
+// Events lists the event types, all pages of them.
+func (c *Client) Events() []protocol.EventType {
+	c.t.Helper()
+	return list[protocol.EventType](c, wire.MethodEventsList, "events")
+}
+
+// Watch watches an event type from now on: Next returns what the server emits afterwards
+// and matches arguments; nil arguments are left out. An error ends the test.
+//
+//	w := c.Watch("comment.created", map[string]any{"document": "doc_1"})
+//	err := server.Emit(ctx, mcp.Occurrence{Name: "comment.created", Data: comment})
+//	event := w.Next()
+func (c *Client) Watch(name string, arguments any) *Watch {
+	c.t.Helper()
+	w, err := c.TryWatch(name, arguments)
+	if err != nil {
+		c.t.Fatalf("mcptest: watching %s: %v", name, err)
+	}
+	return w
+}
+
+// TryWatch is Watch for tests that expect an error; see TryRequest.
+func (c *Client) TryWatch(name string, arguments any) (*Watch, error) {
+	w := &Watch{client: c, params: map[string]any{"name": name, "cursor": nil}}
+	if arguments != nil {
+		w.params["arguments"] = arguments
+	}
+	ctx, cancel := c.within("no answer to " + wire.MethodEventsPoll)
+	defer cancel()
+	_, err := w.poll(ctx)
+	return w, err
+}
+
 // Complete asks for values of a prompt's argument, or of a resource template's
 // variable: of is the name of the prompt, or the template, which has braces.
 // before are the arguments that are filled in already.

@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -34,7 +35,7 @@ var own = map[string]bool{
 	protocol.MethodInitialize: true, protocol.MethodPing: true, protocol.MethodDiscover: true,
 	protocol.MethodToolsList: true, protocol.MethodPromptsList: true, protocol.MethodResourcesList: true,
 	protocol.MethodResourceTemplates: true, protocol.MethodListen: true, protocol.MethodSubscribe: true,
-	protocol.MethodUnsubscribe: true, protocol.MethodSetLevel: true,
+	protocol.MethodUnsubscribe: true, protocol.MethodSetLevel: true, wire.MethodEventsList: true,
 }
 
 // runsHandler reports whether f is a request that is served by a handler of the

@@ -66,6 +66,7 @@ type ServerCapabilities struct {
 	Prompts      *ListCapability      `json:"prompts,omitempty"`
 	Resources    *ResourcesCapability `json:"resources,omitempty"`
 	Tools        *ListCapability      `json:"tools,omitempty"`
+	Events       *struct{}            `json:"events,omitempty"` // as clients before SEP-3415 look for it
 	Extensions   map[string]any       `json:"extensions,omitempty"`
 }
 

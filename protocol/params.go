@@ -116,7 +116,7 @@ func nameMember(method string) (member string, text bool) {
 		return "uri", true
 	case "tasks":
 		return "taskId", true
-	case "tools", "prompts":
+	case "tools", "prompts", "events":
 		return "name", true
 	}
 	return "name", false

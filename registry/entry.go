@@ -20,11 +20,12 @@ const (
 	KindResource Kind = "resource"         // its key is the URI
 	KindTemplate Kind = "resourceTemplate" // its key is the template's text
 	KindPrompt   Kind = "prompt"
+	KindEvent    Kind = "event" // an event type
 )
 
 // The kinds that packages of this module add, so that they come and go with a
 // mount as the others do. They have no exported names: what users list, filter and
-// remove are the four above, and a skill is removed as the resource that its SKILL.md
+// remove are the five above, and a skill is removed as the resource that its SKILL.md
 // is.
 const (
 	kindUnlisted  Kind = "unlistedResource" // read as a resource, and in no list; its key is the URI
@@ -33,7 +34,7 @@ const (
 )
 
 // kinds are all of them.
-var kinds = [...]Kind{KindTool, KindResource, KindTemplate, KindPrompt, kindUnlisted, kindSkill, kindExtension}
+var kinds = [...]Kind{KindTool, KindResource, KindTemplate, KindPrompt, KindEvent, kindUnlisted, kindSkill, kindExtension}
 
 // names returns the kind among whose keys those of kind are unique.
 func (kind Kind) names() Kind {
@@ -41,6 +42,11 @@ func (kind Kind) names() Kind {
 		return KindResource
 	}
 	return kind
+}
+
+// prefixed reports whether the keys of kind are names, which a mount puts a prefix before.
+func (kind Kind) prefixed() bool {
+	return kind == KindTool || kind == KindPrompt || kind == KindEvent
 }
 
 // plural returns the name of the member that holds a list of kind.
@@ -54,7 +60,7 @@ func plural(kind Kind) string {
 // Entry is one component. It must not change once it was added to a Catalog.
 type Entry struct {
 	// Definition is what lists say of it: a *protocol.Tool, *protocol.Resource,
-	// *protocol.ResourceTemplate or *protocol.Prompt, which decides the kind.
+	// *protocol.ResourceTemplate, *protocol.Prompt or *protocol.EventType, which decides the kind.
 	// Packages of this module have two more: a skill and an extension.
 	Definition any
 	// As returns the Definition for the client of f, of the same type and with the same
@@ -75,7 +81,8 @@ type Entry struct {
 	// Under returns what reads a resource of which the text differs below a prefix
 	// that the names of tools have by a mount; nil is Serve, wherever it is.
 	Under func(prefix string) frame.Handler
-	// Serve calls a tool, reads a resource or gets a prompt for the request of f.
+	// Serve calls a tool, reads a resource, gets a prompt or polls an event type for the
+	// request of f.
 	Serve frame.Handler
 	// Visible reports whether the component is there for the client of f; nil means
 	// for all clients.
@@ -98,6 +105,8 @@ type Entry struct {
 	// Arguments are the names of a prompt's arguments, or of a template's
 	// variables.
 	Arguments []string
+	// Emits is what package mcp encodes the events of an event type with.
+	Emits any
 	// Completers find values for arguments; not every argument has one. value is
 	// what was typed, arguments are the others that are known.
 	Completers map[string]func(f *frame.Frame, value string, arguments map[string]string) (protocol.Completion, error)
@@ -162,6 +171,8 @@ func (e *Entry) place() (kind Kind, key string) {
 		return KindTemplate, d.URITemplate
 	case *protocol.Prompt:
 		return KindPrompt, d.Name
+	case *protocol.EventType:
+		return KindEvent, d.Name
 	case *wire.Skill:
 		return kindSkill, d.URI
 	case *wire.Extension:
@@ -191,6 +202,8 @@ func (e *Entry) defineAs(definition any, rev protocol.Revision, viewed bool) (js
 		return encode(wire.ResourceTemplateFor(*d, rev))
 	case *protocol.Prompt:
 		return encode(wire.PromptFor(*d, rev))
+	case *protocol.EventType:
+		return encode(d)
 	case *wire.Skill:
 		return encode(d)
 	case *wire.Extension:

@@ -12,10 +12,10 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// maxName is how many characters the name of a tool or prompt may have.
+// maxName is how many characters the name of a tool, prompt or event type may have.
 const maxName = 128
 
-// Mount adds the components of from to c: tools and prompts with prefix before
+// Mount adds the components of from to c: tools, prompts and event types with prefix before
 // their names, resources and templates by their own URIs. Components that from
 // adds or removes later are added to or removed from c. Components that from's
 // filter hides stay hidden. Requests pass the handler that wrap makes of that in
@@ -159,7 +159,7 @@ func (m *mount) sync(strict bool) (come []*Entry, faults []error) {
 // fits returns why mounted cannot come when gone has gone.
 func (m *mount) fits(mounted *Entry, gone set) error {
 	kind, key := mounted.place()
-	if (kind == KindTool || kind == KindPrompt) && len(key) > maxName {
+	if kind.prefixed() && len(key) > maxName {
 		return fmt.Errorf("%q is too long with its prefix: a name has %d characters at most", key, maxName)
 	}
 	if other, ok := m.into.get(kind, key); ok && !gone[other] {
@@ -198,7 +198,7 @@ func (m *mount) end() {
 // that has an empty result.
 func (m *mount) graft(e *Entry) *Entry {
 	mounted, known := *e, "" // as from knows it, if that name differs
-	if kind, key := e.place(); kind == KindTool || kind == KindPrompt {
+	if kind, key := e.place(); kind.prefixed() {
 		known = key
 	}
 	mounted.Definition = m.renamed(e.Definition)
@@ -247,7 +247,8 @@ func (m *mount) graft(e *Entry) *Entry {
 	return &mounted
 }
 
-// renamed returns a definition with the prefix before the name of a tool or prompt.
+// renamed returns a definition with the prefix before the name of a tool, prompt or event
+// type.
 func (m *mount) renamed(definition any) any {
 	switch d := definition.(type) {
 	case *protocol.Tool:
@@ -255,6 +256,10 @@ func (m *mount) renamed(definition any) any {
 		own.Name = m.prefix + d.Name
 		return &own
 	case *protocol.Prompt:
+		own := *d
+		own.Name = m.prefix + d.Name
+		return &own
+	case *protocol.EventType:
 		own := *d
 		own.Name = m.prefix + d.Name
 		return &own

@@ -213,7 +213,7 @@ func (v viewInternals) NameOf(from *Catalog, kind Kind, key, prefix string) (nam
 // under returns the key of what is mounted under prefix: resources and templates keep
 // their URIs.
 func under(kind Kind, prefix, key string) string {
-	if kind == KindTool || kind == KindPrompt {
+	if kind.prefixed() {
 		return prefix + key
 	}
 	return key

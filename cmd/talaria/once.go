@@ -59,7 +59,7 @@ func (o *once) command(use, short, long string, args cobra.PositionalArgs, run f
 
 func onceCommands(c *console.Console) []*cobra.Command {
 	return []*cobra.Command{callCommand(c), toolsCommand(c), promptsCommand(c), promptCommand(c), resourcesCommand(c),
-		readCommand(c), skillsCommand(c), skillCommand(c), completeCommand(c), pingCommand(c), requestCommand(c), watchCommand(c), inspectCommand(c), lockCommand(c), lintCommand(c)}
+		readCommand(c), skillsCommand(c), skillCommand(c), completeCommand(c), pingCommand(c), requestCommand(c), watchCommand(c), eventsCommand(c), inspectCommand(c), lockCommand(c), lintCommand(c)}
 }
 
 func toolsCommand(c *console.Console) *cobra.Command {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +15,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport/websocket"
 )
@@ -161,6 +164,57 @@ func TestWatch(t *testing.T) {
 		line, _, _ := strings.Cut(stdout.String(), "\n")
 		if !strings.Contains(line, `{"method":"notifications/resources/updated","params":{`) || !strings.Contains(line, `"uri":"note://1"`) {
 			t.Errorf("%s: got %q, %q", revision, stdout.String(), stderr.String())
+		}
+	}
+}
+
+// Events lists event types, and prints what is emitted, until it is told to stop.
+func TestEventsCommand(t *testing.T) {
+	t.Parallel()
+	for _, revision := range []string{"2025-06-18", "2026-07-28"} {
+		s := small()
+		s.MustAdd(mcp.EventType("note.saved", func(_ *mcp.Frame, in struct {
+			Note int `json:"note"`
+		}, d map[string]any) (bool, error) {
+			return d["note"] == float64(in.Note), nil
+		}, mcp.Doc("A note was saved")))
+		web := httptest.NewServer(s.Handler())
+		defer web.Close()
+		if got := talaria(t, "", "events", web.URL, "--revision", revision); got.code != 0 || !strings.Contains(got.stdout, "note.saved") || !strings.Contains(got.stdout, "A note was saved") {
+			t.Errorf("list: %+v", got)
+		}
+		if got := talaria(t, "", "events", web.URL, "note.saved", "--revision", revision); got.code != exitUsage || !strings.Contains(got.stderr, "note") {
+			t.Errorf("without an argument: %+v", got)
+		}
+		if got := talaria(t, "", "events", web.URL, "note.lost", "--revision", revision); got.code != exitProtocol || !strings.Contains(got.stderr, "Unknown event: note.lost") {
+			t.Errorf("unknown: %+v", got)
+		}
+		first := mcptest.New(t, s)
+		var page struct{ Cursor string }
+		if err := json.Unmarshal(first.Request("events/poll", map[string]any{"name": "note.saved", "arguments": map[string]int{"note": 1}}), &page); err != nil {
+			t.Fatal(err)
+		}
+		for _, note := range []int{2, 1} {
+			if err := s.Emit(t.Context(), mcp.Occurrence{Name: "note.saved", Data: map[string]any{"note": note, "text": "a\x1b[2J"}, ID: fmt.Sprint("id", note)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for asJSON, want := range map[string]string{"--json": `"eventId":"id1","name":"note.saved"`, "--json=false": ` id1 {"note":1,`} {
+			ctx, cancel := context.WithCancel(t.Context())
+			var stdout, stderr syncBuffer
+			code := make(chan int, 1)
+			go func() {
+				code <- run(ctx, []string{"events", web.URL, "note.saved", "note=1", asJSON, "--cursor", page.Cursor, "--revision", revision},
+					&console.Console{In: strings.NewReader(""), Out: &stdout, Err: &stderr})
+			}()
+			stdout.wait(t, "id1.*\n")
+			cancel()
+			if got := <-code; got != exitOK {
+				t.Errorf("exit %d", got)
+			}
+			if got := stdout.String(); !strings.Contains(got, want) || strings.Contains(got, "id2") || strings.Contains(got, "\x1b") {
+				t.Errorf("%s: got %q, %q", revision, got, stderr.String())
+			}
 		}
 	}
 }

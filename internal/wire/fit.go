@@ -161,7 +161,7 @@ func extensionsFor[V any](all map[string]V, rev protocol.Revision) map[string]V 
 	own := [...]struct {
 		id    string
 		since protocol.Feature
-	}{{TasksExtension, protocol.FeaturePerRequestMeta}, {SkillsExtension, protocol.FeatureSkills}}
+	}{{TasksExtension, protocol.FeaturePerRequestMeta}, {SkillsExtension, protocol.FeatureSkills}, {EventsExtension, protocol.FeaturePerRequestMeta}}
 	copied := false
 	for _, x := range own {
 		if _, ok := all[x.id]; !ok || rev.Has(x.since) {

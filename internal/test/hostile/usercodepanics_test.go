@@ -76,6 +76,8 @@ func init() {
 	tell("test:TestCodeOfAuthorizationThatDoesNotReturn", "oauth.Options.ChooseIssuer", "oauth.Options.Outbound", "oauth.Options.Transport", "oauth.Store", "oauth.UserAgent", "oauth.Visit",
 		"oauth.AskUser(in)", "oauth.AskUser(out)", "oauth.EnterpriseManaged.Assertion", "oauth.Loopback.Browse", "oauth.Loopback.Prompt", "oauth.Manual.Ask",
 		"oauth.WorkloadIdentity.Assertion")
+	tell("test:TestEventMatchFails", "mcp.EventType(match)")
+	tell("called on the goroutine of who ranges over the events", "client.WatchOptions.Moved")
 	tell("sealed: only package oauth implements it", "oauth.Grant")
 	tell("asked by rules.Ask, in its guard", "schema.Validator")
 	tell("called before anything is served or connected, by whoever registers or configures",

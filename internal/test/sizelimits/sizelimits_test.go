@@ -16,8 +16,8 @@ const (
 	maxFolders     = 24     // directly below internal
 	maxFile        = 800    // lines
 	maxFunction    = 100    // lines
-	maxExported    = 1_065  // names that users see
-	maxLines       = 80_510 // of the library, without comments
+	maxExported    = 1_081  // names that users see
+	maxLines       = 81_550 // of the library, without comments
 )
 
 // maxFiles limits the files of packages that grew too wide to be found one's way

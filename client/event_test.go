@@ -1,0 +1,242 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/protocol"
+)
+
+// news is a server with an event type. If answer is not nil, it answers polls: with params
+// and the number of the poll, from 1.
+func news(t *testing.T, answer func(n int, params string) (string, error)) *mcp.Server {
+	s := fixture(t, nil)
+	s.MustAdd(mcp.EventType("news", func(_ *mcp.Frame, in struct {
+		About string `json:"about,omitempty"`
+	}, d map[string]string) (bool, error) {
+		return in.About == "" || d["about"] == in.About, nil
+	}))
+	n := 0
+	s.Use(func(next mcp.Handler) mcp.Handler {
+		return func(f *mcp.Frame) (protocol.Result, error) {
+			if f.Request().Method != "events/poll" || answer == nil {
+				return next(f)
+			}
+			n++
+			text, err := answer(n, string(f.Request().Params.Raw))
+			if err != nil {
+				return nil, err
+			}
+			return protocol.JSONResult{Value: json.RawMessage(text)}, nil
+		}
+	})
+	return s
+}
+
+// A watch receives what is emitted, in every revision, and continues at the cursor of an
+// event.
+func TestWatchEvents(t *testing.T) {
+	each(t, func(t *testing.T, rev protocol.Revision) {
+		synctest.Test(t, func(t *testing.T) {
+			s := news(t, nil)
+			c := connect(t, serving(t, s), only(rev))
+			var types []string
+			for e, err := range c.Events(t.Context()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				types = append(types, e.Name+" "+strings.Join(e.Delivery, ","))
+			}
+			if fmt.Sprint(types) != "[news poll]" {
+				t.Errorf("types %v", types)
+			}
+			emit := func(about string) {
+				if err := s.Emit(t.Context(), mcp.Occurrence{Name: "news", Data: map[string]string{"about": about}, ID: about}); err != nil {
+					t.Error(err)
+				}
+			}
+			time.AfterFunc(7*time.Second, func() { emit("other"); emit("go") })
+			time.AfterFunc(17*time.Second, func() { emit("go2") })
+			var got []Occurrence
+			began := time.Now()
+			for o, err := range c.Watch(t.Context(), "news", map[string]string{"about": "go"}, nil) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, o)
+				break
+			}
+			if took := time.Since(began); len(got) != 1 || got[0].ID != "go" || got[0].Name != "news" || got[0].Cursor == "" || took != 10*time.Second {
+				t.Errorf("after %v: %+v", took, got)
+			}
+			for o, err := range c.Watch(t.Context(), "news", nil, &WatchOptions{Cursor: got[0].Cursor}) {
+				if err != nil || o.ID != "go2" {
+					t.Errorf("continued with %+v, %v", o, err)
+				}
+				break
+			}
+		})
+	})
+}
+
+// What a watch yields, and when it polls, for what a server may answer.
+func TestWatchAnswers(t *testing.T) {
+	event := func(id string) string {
+		return fmt.Sprintf(`{"eventId":%q,"name":"news","timestamp":"2026-11-27T18:00:00Z","data":{}}`, id)
+	}
+	page := func(cursor, more string, events ...string) string {
+		return fmt.Sprintf(`{"events":[%s],"cursor":%s%s}`, strings.Join(events, ","), cursor, more)
+	}
+	failure := func(code protocol.Code) error { return &protocol.Error{Code: code, Message: "no"} }
+	for name, c := range map[string]struct {
+		answer func(n int, params string) (string, error)
+		want   string        // what was yielded and moved, in order
+		err    error         // with which it ends
+		took   time.Duration // until then
+	}{
+		"repetitions are left out": {func(n int, _ string) (string, error) {
+			return []string{page(`"1"`, "", event("a"), event("b")), page(`"2"`, "", event("b"), event("a")), page(`"3"`, "", event("c"))}[min(n, 3)-1], []error{nil, nil, nil, failure(-32011)}[min(n, 4)-1]
+		}, `a@ b@1 moved 2 c@3`, ErrNotFound, 15 * time.Second},
+		"more is asked for at once": {func(n int, params string) (string, error) {
+			if n == 3 {
+				return "", failure(-32023)
+			}
+			return page(fmt.Sprintf(`"%d"`, n), `,"hasMore":true`, event(fmt.Sprint(n))), nil
+		}, `1@1 2@2`, ErrNotFound, 0},
+		"more without an end waits": {func(n int, _ string) (string, error) {
+			if n == 3 {
+				return "", failure(-32024)
+			}
+			return page(`"1"`, `,"hasMore":true,"nextPollMs":0`), nil
+		}, `moved 1`, ErrUnauthorized, time.Second},
+		"a second is the least": {func(n int, _ string) (string, error) {
+			if n == 4 {
+				return "", failure(-32012)
+			}
+			return page(`"1"`, `,"nextPollMs":1`), nil
+		}, `moved 1`, ErrUnauthorized, 3 * time.Second},
+		"5 minutes are the most": {func(n int, _ string) (string, error) {
+			if n == 2 {
+				return "", failure(-32026)
+			}
+			return page(`"1"`, `,"nextPollMs":1e300`), nil
+		}, `moved 1`, ErrUnsupported, 5 * time.Minute},
+		"missed": {func(n int, _ string) (string, error) {
+			switch n {
+			case 1:
+				return page(`"1"`, `,"truncated":true`), nil
+			case 2:
+				return page(`"2"`, `,"truncated":true`, event("a")), nil
+			}
+			return "", failure(-32013)
+		}, `missed 1 missed 1 a@2`, ErrBusy, 10 * time.Second},
+		"no positions": {func(n int, params string) (string, error) {
+			if n == 3 {
+				return "", failure(-32601)
+			}
+			if !strings.Contains(params, `"cursor":null`) {
+				t.Errorf("asked with %s", params)
+			}
+			return page(`null`, "", event(fmt.Sprint(n))), nil
+		}, `1@ 2@`, ErrUnsupported, 10 * time.Second},
+		"busy is tried again": {func(n int, _ string) (string, error) {
+			switch n {
+			case 1, 2:
+				return "", &protocol.Error{Code: protocol.CodeUnavailable, Message: "later", RetryAfter: 30 * time.Second}
+			case 3:
+				return page(`"1"`, "", event("a")), nil
+			}
+			return "", failure(protocol.CodeInvalidParams)
+		}, `a@1`, ErrInvalidParams, 65 * time.Second},
+		"not a page":         {func(int, string) (string, error) { return `{"events":7}`, nil }, ``, ErrInvalidResult, 0},
+		"cursor is a number": {func(int, string) (string, error) { return `{"events":[],"cursor":7}`, nil }, ``, ErrInvalidResult, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client := connect(t, serving(t, news(t, c.answer)), only(protocol.Latest))
+				var got []string
+				began := time.Now()
+				moved := func(cursor string, missed bool) {
+					got = append(got, map[bool]string{false: "moved ", true: "missed "}[missed]+cursor)
+				}
+				var last error
+				for o, err := range client.Watch(t.Context(), "news", nil, &WatchOptions{Moved: moved}) {
+					if last != nil {
+						t.Errorf("%v is not the last", last)
+					}
+					if last = err; err == nil {
+						got = append(got, o.ID+"@"+o.Cursor)
+					}
+				}
+				if text := strings.Join(got, " "); text != c.want || !errors.Is(last, c.err) || time.Since(began) != c.took {
+					t.Errorf("%v: %q, %v", time.Since(began), text, last)
+				}
+			})
+		})
+	}
+}
+
+// A watch survives the loss of its connection, and ends with its context.
+func TestWatchReconnects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := news(t, nil)
+		c := connect(t, serving(t, s), only(protocol.Latest))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		n := 0
+		time.AfterFunc(6*time.Second, func() { c.life.conn.Load().Lost(errors.New("lost")) })
+		time.AfterFunc(20*time.Second, func() {
+			if err := s.Emit(ctx, mcp.Occurrence{Name: "news", Data: map[string]string{}}); err != nil {
+				t.Error(err)
+			}
+		})
+		for _, err := range c.Watch(ctx, "news", nil, nil) {
+			if err != nil && (n != 1 || !errors.Is(err, ErrCancelled) || !errors.Is(err, context.Canceled)) {
+				t.Errorf("after %d: %v", n, err)
+			}
+			n++
+			cancel()
+		}
+		if n != 2 {
+			t.Errorf("yielded %d times", n)
+		}
+	})
+}
+
+// A server without the capability receives no request; a closed client ends a watch.
+func TestWatchRefused(t *testing.T) {
+	c := connect(t, serving(t, fixture(t, nil)), nil)
+	for _, err := range c.Watch(t.Context(), "news", nil, nil) {
+		if !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), `"events"`) {
+			t.Errorf("without the capability: %v", err)
+		}
+	}
+	for _, arguments := range []any{7, func() {}} {
+		for _, err := range c.Watch(t.Context(), "news", arguments, nil) {
+			if err == nil || !strings.Contains(err.Error(), "arguments") {
+				t.Errorf("arguments %T: %v", arguments, err)
+			}
+		}
+	}
+}
+
+// The memory of a watch for repetitions is bounded.
+func TestWatchForgets(t *testing.T) {
+	w := &watch{seed: maphash.MakeSeed(), seen: map[uint64]bool{}}
+	for i := range 5000 {
+		if w.repeated(fmt.Sprint(i)) || !w.repeated(fmt.Sprint(i)) {
+			t.Fatal(i)
+		}
+	}
+	if len(w.seen) != repeats || len(w.order) != repeats || w.repeated("1") || !w.repeated("4999") {
+		t.Errorf("%d and %d are kept", len(w.seen), len(w.order))
+	}
+}

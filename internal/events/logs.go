@@ -1,0 +1,274 @@
+// Package events keeps what happened at a server, for subscribers that ask for it
+// later. Each event type has a log: a box of a scale.Store that no reader takes, so
+// that all read it. An event is one message in it, and costs nothing per subscriber.
+// A cursor is a position in a log, and holds no right to read it.
+//
+// The package knows neither requests nor rights. Package mcp encodes events, and
+// decides who receives one.
+//
+// Specification: extension io.modelcontextprotocol/events (SEP-3415).
+package events
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/talaria-go/mcp/internal/seal"
+	"github.com/talaria-go/mcp/scale"
+)
+
+// DefaultKeep is how many bytes a log keeps, if Config.Keep is 0: some 7,000 events of
+// 500 bytes.
+const DefaultKeep = 4 << 20
+
+// Times of a log.
+const (
+	retention  = 24 * time.Hour  // age of the oldest event that is read
+	boxTTL     = 25 * time.Hour  // how long the store keeps a log after its last event
+	birthTTL   = 48 * time.Hour  // how long the store keeps the birth after its last look; more than boxTTL
+	birthLook  = 5 * time.Second // interval at which a replica looks whether the birth has changed
+	clockSkew  = 2 * time.Second // by how much a quiet cursor stays behind the store's clock
+	clockAhead = time.Second     // by how much a cursor may be ahead of the store's clock
+	maxCursor  = 64              // bytes of a cursor; a longer one cannot be read
+	clockBox   = "events-clock"  // a box that never keeps a message; an Append to it returns the time
+	sealedUse  = "event"         // binds a sealed event to its log
+	birthUse   = "events birth"  // binds the sealed birth to its entry
+	cursorForm = "e1"            // begins every cursor
+	maxEntropy = 1<<62 - 1       // keeps births positive
+	base       = 36              // of the numbers in a cursor
+	boxPrefix  = "events-"       // begins the name of the box of a log
+	digestSize = 20              // bytes of the digest of a type's name
+)
+
+// birthKey is where replicas have the birth of their logs.
+var birthKey = scale.Key{Partition: "events", Name: "birth"}
+
+// Config says where logs are.
+type Config struct {
+	Store scale.Store      // that replicas share; nil is one within the process
+	Seal  *seal.Sealer     // seals what the store gets
+	Keep  int              // bytes of a log; 0 means DefaultKeep
+	Now   func() scale.Rev // the time of the store's clock, or a little less; nil, or 0, asks the store
+}
+
+// Logs are the logs of a server. They are safe for concurrent use and have no
+// goroutine. mu guards the fields below it, and is not held while the store is asked.
+type Logs struct {
+	config Config
+
+	mu     sync.Mutex
+	birth  string    // tells these logs from those that the store has lost; "" until known
+	rev    scale.Rev // of the entry that has the birth
+	looked time.Time // when it was last compared
+}
+
+// New returns the logs in a store.
+func New(config Config) *Logs {
+	if config.Keep == 0 {
+		config.Keep = DefaultKeep
+	}
+	if config.Store == nil {
+		config.Store = scale.NewLocal()
+	}
+	return &Logs{config: config}
+}
+
+// Event is one event of a page.
+type Event struct {
+	Text   []byte // what Append was given
+	Cursor string // the position behind it
+}
+
+// Page is a part of a log.
+type Page struct {
+	Events []Event // the oldest first
+	// Cursor is the position behind all of Events. Without any it moves with time, so
+	// that it stays within what the log keeps.
+	Cursor string
+	// Truncated reports that the page starts behind the position that was asked for:
+	// events may be missing.
+	Truncated bool
+	More      bool // reports that the log probably has more
+	Unread    int  // how many events no key opens, which are left out
+}
+
+// Append adds an event to the log of a type. It waits for the store, and for no reader.
+// After an error that wraps scale.ErrUnavailable the log may have it.
+func (l *Logs) Append(ctx context.Context, name string, event []byte) error {
+	box := boxOf(name)
+	_, _, err := l.config.Store.Append(ctx, scale.AppendOp{
+		Box: box, Data: l.config.Seal.Seal(nil, event, seal.Binding(sealedUse, box)), Keep: l.config.Keep, TTL: boxTTL,
+	})
+	return err
+}
+
+// Read returns what follows cursor in the log of a type; "" stands for now. maxAge
+// bounds the age of events if it is not negative, and counts only with a cursor. From
+// a cursor that cannot be served, the page begins as close to it as it can, and is
+// Truncated.
+func (l *Logs) Read(ctx context.Context, name, cursor string, maxAge time.Duration) (Page, error) {
+	birth, err := l.born(ctx)
+	if err != nil {
+		return Page{}, err
+	}
+	// The time comes before the messages: one that is appended in between, and missed,
+	// would be behind a cursor that is later than it.
+	now, err := l.now(ctx)
+	if err != nil {
+		return Page{}, err
+	}
+	quiet := now - micros(clockSkew)
+	after, truncated := quiet, false
+	fresh := cursor == ""
+	if !fresh {
+		after, truncated, fresh = place(cursor, birth, now, maxAge)
+	}
+	if fresh {
+		after = quiet
+	}
+	box := boxOf(name)
+	messages, _, err := l.config.Store.Read(ctx, box, after, "")
+	if err != nil {
+		return Page{}, err
+	}
+	page := Page{Truncated: truncated}
+	size := 0
+	if len(messages) == 0 {
+		after = max(after, quiet)
+	} else {
+		page.Truncated = truncated || !fresh && messages[0].Prev > after
+		after = messages[len(messages)-1].Rev
+	}
+	page.Cursor = cursorAt(birth, after)
+	if fresh {
+		return page, nil
+	}
+	for _, m := range messages {
+		size += len(m.Data)
+		text, _, err := l.config.Seal.Open(m.Data, seal.Binding(sealedUse, box))
+		if err != nil {
+			page.Unread++
+			page.Truncated = true
+			continue
+		}
+		page.Events = append(page.Events, Event{text, cursorAt(birth, m.Rev)})
+	}
+	// A page ends at about scale.MaxValue. That there is no more is known for certain
+	// only if a Read returns nothing.
+	page.More = size > scale.MaxValue/2
+	return page, nil
+}
+
+// place returns the position of a cursor, or the closest one that is served. truncated
+// reports that they differ; fresh, that the page begins now.
+func place(cursor, birth string, now scale.Rev, maxAge time.Duration) (after scale.Rev, truncated, fresh bool) {
+	after, ok := position(cursor, birth)
+	truncated = !ok
+	if after > now+micros(clockAhead) {
+		return 0, true, true
+	}
+	floor := now - micros(retention)
+	if maxAge >= 0 && maxAge < retention {
+		floor = now - micros(maxAge)
+	}
+	if after < floor {
+		after, truncated = floor, true
+	}
+	return after, truncated, false
+}
+
+// born returns the birth of the logs, a random number that the first replica makes. It
+// changes when the store loses its logs: all cursors are then truncated.
+func (l *Logs) born(ctx context.Context) (string, error) {
+	l.mu.Lock()
+	birth, rev, looked := l.birth, l.rev, l.looked
+	l.mu.Unlock()
+	now := time.Now()
+	if birth != "" && now.Sub(looked) < birthLook {
+		return birth, nil
+	}
+	found, err := l.config.Store.Get(ctx, scale.GetOp{Key: birthKey, Known: rev, TTL: birthTTL})
+	if err != nil {
+		return "", err
+	}
+	entry := found[0]
+	if entry.Rev == 0 {
+		if entry, birth, err = l.bear(ctx); err != nil {
+			return "", err
+		}
+	}
+	if entry.Value != nil {
+		text, _, err := l.config.Seal.Open(entry.Value, seal.Binding(birthUse))
+		if err != nil {
+			return "", fmt.Errorf("events: the logs in the store: %w", err)
+		}
+		birth = string(text)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.birth, l.rev, l.looked = birth, entry.Rev, now
+	return birth, nil
+}
+
+// bear makes the entry with the birth. If another replica is faster, its entry is
+// returned, with the Value.
+func (l *Logs) bear(ctx context.Context) (scale.Entry, string, error) {
+	var raw [8]byte
+	_, _ = rand.Read(raw[:]) // never fails since Go 1.24
+	birth := strconv.FormatUint(binary.BigEndian.Uint64(raw[:])&maxEntropy, base)
+	made, err := l.config.Store.Put(ctx, scale.Write{
+		Key: birthKey, Value: l.config.Seal.Seal(nil, []byte(birth), seal.Binding(birthUse)), TTL: birthTTL,
+	})
+	if err != nil {
+		return scale.Entry{}, "", err
+	}
+	return made[0], birth, nil
+}
+
+// now returns the time of the store's clock, or a little less.
+func (l *Logs) now(ctx context.Context) (scale.Rev, error) {
+	if l.config.Now != nil {
+		if now := l.config.Now(); now != 0 {
+			return now, nil
+		}
+	}
+	now, _, err := l.config.Store.Append(ctx, scale.AppendOp{Box: clockBox})
+	return now, err
+}
+
+// cursorAt returns the cursor of a position.
+func cursorAt(birth string, at scale.Rev) string {
+	return cursorForm + birth + "." + strconv.FormatInt(int64(at), base)
+}
+
+// position returns the position of a cursor. ok is false for one of other logs, and
+// for a text that is not a cursor.
+func position(cursor, birth string) (at scale.Rev, ok bool) {
+	if len(cursor) > maxCursor {
+		return 0, false
+	}
+	own, is := strings.CutPrefix(cursor, cursorForm)
+	born, number, _ := strings.Cut(own, ".")
+	rev, err := strconv.ParseInt(number, base, 64)
+	if !is || born != birth || err != nil || rev < 0 {
+		return 0, false
+	}
+	return scale.Rev(rev), true
+}
+
+// boxOf returns the box that is the log of a type.
+func boxOf(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return boxPrefix + base64.RawURLEncoding.EncodeToString(sum[:digestSize])
+}
+
+// micros returns a duration in the unit of a Rev.
+func micros(d time.Duration) scale.Rev { return scale.Rev(d.Microseconds()) }
