@@ -92,11 +92,8 @@ func (h host) catalogue() map[string]string {
 func (h host) share() {
 	if h.post != nil {
 		replicas := conn.Replicas{Manager: h.connections}
-		h.post.Start(func(m bus.Message) {
-			if !h.notified(m) && !h.tasks.Delivered(m) && !h.sessions.HandleMessage(m) {
-				replicas.Delivered(m)
-			}
-		})
+		h.post.Handle(kindNotify, h.notified)
+		h.post.Start()
 		h.topics.Start()
 		h.sessions.StartReplication(replicas.SessionChanged)
 		h.tasks.Share()
@@ -233,10 +230,7 @@ const notifyTimeout = 5 * time.Second
 
 // notified handles a message of hand. One for a resource waits for
 // rules of visibility, which are users' code: what comes after it may overtake it.
-func (h host) notified(m bus.Message) bool {
-	if m.Kind != kindNotify {
-		return false
-	}
+func (h host) notified(m bus.Message) {
 	var s shared
 	err := json.Unmarshal(m.Body, &s)
 	if err == nil {
@@ -263,7 +257,6 @@ func (h host) notified(m bus.Message) bool {
 	if err != nil {
 		safely.Log(h.logger.Error().Err(visible.Error(err)), "a notification of another replica cannot be read")
 	}
-	return true
 }
 
 // newConnections makes what serves clients. NewServer calls it when the options

@@ -108,7 +108,7 @@ func newTeam(t *testing.T, n int) *team {
 		store := &deaf{Store: f.store, deaf: &f.deaf, fails: &f.fails}
 		office := bus.New(bus.Config{Store: store, Seal: keys("post")})
 		m := NewManager(Config{Store: store, Seal: keys("session"), ReplicaID: office.ReplicaID(), Bus: office, IdleTimeout: idle})
-		office.Start(func(message bus.Message) { m.HandleMessage(message) })
+		office.Start()
 		m.StartReplication(func(string, bool) {})
 		f.all, f.offices, f.stores = append(f.all, m), append(f.offices, office), append(f.stores, store)
 	}
@@ -713,8 +713,9 @@ func TestTailHeld(t *testing.T) {
 	offices := [2]*bus.Bus{bus.New(bus.Config{Store: store, Seal: keys}), bus.New(bus.Config{Store: store, Seal: keys})}
 	m := NewManager(Config{Store: store, Seal: keys, ReplicaID: offices[0].ReplicaID(), Bus: offices[0], IdleTimeout: idle})
 	m.StartReplication(func(string, bool) {})
-	offices[0].Start(func(message bus.Message) { m.HandleMessage(message) })
-	offices[1].Start(func(message bus.Message) { heard <- string(message.Body) })
+	offices[0].Start()
+	offices[1].Handle(msgEvents, func(message bus.Message) { heard <- string(message.Body) })
+	offices[1].Start()
 	s, err := m.Open(t.Context(), core.ClientInfo{Revision: protocol.V20251125})
 	if err != nil {
 		t.Fatal(err)
@@ -1224,10 +1225,10 @@ func FuzzTailMessages(f *testing.F) {
 		m.relay.sources[src.key] = src
 		_ = src.Event("1-1.n1", []byte("x"))
 		src.next()
-		m.HandleMessage(bus.Message{From: "a", Kind: msgEvents, Body: []byte(events)})
+		m.relay.handleMessage(bus.Message{From: "a", Kind: msgEvents, Body: []byte(events)})
 		var a followRequest
 		if json.Unmarshal([]byte(ask), &a) == nil && a.Tail == 1 {
-			m.HandleMessage(bus.Message{From: "a", Kind: msgFollow, Body: []byte(ask)})
+			m.relay.handleMessage(bus.Message{From: "a", Kind: msgFollow, Body: []byte(ask)})
 		}
 		src.next()
 		total := 0

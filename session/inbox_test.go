@@ -207,11 +207,8 @@ func newReplicasWith(t *testing.T, n int, store *roads, change func(i int, c *Co
 		}}
 		change(i, &config)
 		m := NewManager(config)
-		o.Start(func(message bus.Message) {
-			if !m.HandleMessage(message) {
-				m.HandleChange(string(message.Body), true)
-			}
-		})
+		o.Handle("ended", func(message bus.Message) { m.HandleChange(string(message.Body), true) })
+		o.Start()
 		m.StartReplication(func(id string, _ bool) { _ = o.Broadcast(context.Background(), "ended", []byte(id)) })
 		r.all, r.office = append(r.all, m), append(r.office, o)
 	}

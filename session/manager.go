@@ -158,6 +158,10 @@ func NewManager(config Config) *Manager {
 	m.ctx, m.stop = context.WithCancelCause(context.Background())
 	if config.Store != nil {
 		m.relay, m.bounded = newResumer(m), bus.HasTimeout(config.Store)
+		if config.Bus != nil {
+			config.Bus.Handle(msgFollow, m.relay.handleMessage)
+			config.Bus.Handle(msgEvents, m.relay.handleMessage)
+		}
 	}
 	return m
 }

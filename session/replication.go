@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/bus"
 	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/internal/replica"
@@ -491,12 +490,6 @@ func (m *Manager) dropEnded(id string) {
 	if s := m.Local(id); s != nil && !s.claimed.Load() {
 		m.evictCopy(s, core.ErrSessionDeleted)
 	}
-}
-
-// HandleMessage handles a message of another replica, and reports whether it is one
-// about the streams of sessions. It waits for nothing.
-func (m *Manager) HandleMessage(message bus.Message) bool {
-	return m.relay != nil && m.relay.handleMessage(message)
 }
 
 // Local returns the copy of a session that this replica has; nil if there is none.

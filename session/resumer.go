@@ -186,15 +186,14 @@ func (r *resumer) close() {
 	r.closed = true
 }
 
-// handleMessage handles a message of another replica, and reports whether it is one
-// about streams. It waits for nothing.
-func (r *resumer) handleMessage(message bus.Message) bool {
+// handleMessage handles a message of another replica about streams. It does not wait.
+func (r *resumer) handleMessage(message bus.Message) {
 	switch message.Kind {
 	case msgFollow:
 		var a followRequest
 		if err := json.Unmarshal(message.Body, &a); err != nil {
 			r.m.reportError(err)
-			return true
+			return
 		}
 		r.handleRequest(message.From, &a)
 	case msgEvents:
@@ -202,7 +201,7 @@ func (r *resumer) handleMessage(message bus.Message) bool {
 		var e followBatch
 		if err := json.Unmarshal(header, &e); err != nil {
 			r.m.reportError(err)
-			return true
+			return
 		}
 		r.mu.Lock()
 		t := r.tails[e.Tail]
@@ -210,10 +209,7 @@ func (r *resumer) handleMessage(message bus.Message) bool {
 		if t != nil && t.node == message.From {
 			t.receive(&e, messages)
 		}
-	default:
-		return false
 	}
-	return true
 }
 
 // handleRequest handles what a follower of another replica asks for.

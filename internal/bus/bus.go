@@ -76,7 +76,7 @@ type Config struct {
 // those for it. It is safe for concurrent use.
 type Bus struct {
 	config    Config
-	handler   func(m Message)
+	handlers  map[string]func(m Message) // by kind
 	replicaID string
 	inbox     string        // box
 	retention time.Duration // boxes of replicas, and their records
@@ -112,7 +112,7 @@ type hint struct {
 // New makes a Bus with a new name.
 func New(c Config) *Bus {
 	o := &Bus{
-		config: c, replicaID: strconv.FormatUint(1+rand.Uint64N(math.MaxUint64), 36), wake: make(chan struct{}, 1), done: make(chan struct{}),
+		config: c, replicaID: strconv.FormatUint(1+rand.Uint64N(math.MaxUint64), 36), wake: make(chan struct{}, 1), done: make(chan struct{}), handlers: make(map[string]func(Message)),
 		retention: max(minRetention, min(c.MaxWait, maxRetention-replica.DeadAfter)+replica.DeadAfter), lastRead: make(map[string]scale.Rev),
 	}
 	o.inbox = "node:" + o.replicaID
@@ -120,13 +120,20 @@ func New(c Config) *Bus {
 	return o
 }
 
-// Start makes handle be called with each message for this replica, one after
-// another, on one goroutine. handle should return soon, and must not call Close.
-// When Start returns, others know the replica, so that whatever its clients send
-// to others reaches it; a store that does not answer is asked further on, and
-// Start returns after a second. It is called once.
-func (o *Bus) Start(handle func(m Message)) {
-	o.handler = handle
+// Handle makes fn handle the messages of a kind, one after another, on the goroutine of
+// the Bus. fn should return soon, and must not call Close. Handle must be called before
+// Start, and panics if the kind has a handler.
+func (o *Bus) Handle(kind string, fn func(m Message)) {
+	if o.handlers[kind] != nil {
+		panic("bus: two handlers for messages of kind " + kind)
+	}
+	o.handlers[kind] = fn
+}
+
+// Start registers the replica and begins to handle its messages. When it returns, other
+// replicas can send to this one. If the store does not answer, Start returns after a
+// second, and the goroutine tries again. It is called once.
+func (o *Bus) Start() {
 	o.watcher = o.config.Store.Watch(o.onHint, o.onGap)
 	tried := make(chan struct{})
 	go o.run(tried)
@@ -444,7 +451,12 @@ func (o *Bus) dispatch(box string, m scale.Message) {
 	if box == broadcastBox && message.From == o.replicaID {
 		return
 	}
-	o.handler(message)
+	handle := o.handlers[message.Kind]
+	if handle == nil { // of another version of the server
+		o.reportError(fmt.Errorf("bus: message of unknown kind %q from another replica", message.Kind))
+		return
+	}
+	handle(message)
 }
 
 // sealMessage seals a message for a box.

@@ -52,11 +52,14 @@ func openWaiting(t *testing.T, store scale.Store, key string, wait time.Duration
 		defer o.mu.Unlock()
 		o.errs = append(o.errs, err)
 	}})
-	o.Start(func(m Message) {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.got = append(o.got, m.Kind+"="+string(m.Body))
-	})
+	for _, kind := range []string{"again", "alone", "answer", "both", "cancel", "empty", "ended", "evil", "m", "mail", "moved", "one", "own", "three", "two", "x"} {
+		o.Handle(kind, func(m Message) {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			o.got = append(o.got, m.Kind+"="+string(m.Body))
+		})
+	}
+	o.Start()
 	synctest.Wait()
 	return o
 }
@@ -439,4 +442,26 @@ func TestKeepHasAnEnd(t *testing.T) {
 			t.Errorf("who waits for %v: it is kept for %v, want %v", wait, o.retention, want)
 		}
 	}
+}
+
+// A message without a handler, of another version of the server, is an error and holds up no
+// other. A kind has one handler.
+func TestHandle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := scale.NewLocal()
+		a := open(t, store, key)
+		defer a.Close(t.Context())
+		send(t, a, a, "unknown", "1")
+		send(t, a, a, "x", "2")
+		a.want(t, "x=2")
+		if len(a.errs) != 1 || !strings.Contains(a.errs[0].Error(), `unknown kind "unknown"`) {
+			t.Errorf("errors %v", a.errs)
+		}
+		defer func() {
+			if recover() == nil {
+				t.Error("two handlers of one kind")
+			}
+		}()
+		a.Handle("x", func(Message) {})
+	})
 }

@@ -172,6 +172,11 @@ func NewManager(c Config) *Manager {
 	m := &Manager{Config: c, abandoned: abandoned, abandon: abandon, streamSet: streamSet{age: c.StreamAge, tell: func(e frame.Event) { c.Hooks.Dispatcher().Tell(e) }}, shares: share.New("connections", c.Max, c.MaxPerPrincipal, share.Half), down: make(chan struct{}), last: make(chan struct{})}
 	m.upcalls = &core.Server{EndSession: m.endSession, Knows: m.knows, SentLong: m.sentLong, Owner: c.Hooks.Server}
 	m.askers = m.asker
+	if c.Post != nil {
+		for _, kind := range []string{letterEnded, letterSubscribed, letterCancel, letterAnswer} {
+			c.Post.Handle(kind, Replicas{m}.handleMessage)
+		}
+	}
 	return m
 }
 

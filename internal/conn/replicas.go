@@ -62,8 +62,8 @@ func (r Replicas) SessionChanged(id string, ended bool) {
 	}
 }
 
-// Delivered handles a message of another replica. It does not wait for anything.
-func (r Replicas) Delivered(message bus.Message) {
+// handleMessage handles a message of another replica. It does not wait.
+func (r Replicas) handleMessage(message bus.Message) {
 	var l letter
 	if err := jsonx.Unmarshal(message.Body, &l); err != nil {
 		safely.Log(r.Logger.Error().Err(visible.Error(err)).Str("kind", visible.Line(message.Kind, visible.Name)), "a message of another replica cannot be read")

@@ -45,7 +45,7 @@ func newRunner(t *testing.T, store scale.Store, replay func(context.Context, *Ta
 	}
 	r := &process{post: bus.New(bus.Config{Store: store, Seal: sealer("post")})}
 	r.Manager = NewManager(Config{Store: &Shared{Store: store, Seal: sealer("task"), Post: r.post}, Replay: replay}, nil)
-	r.post.Start(func(m bus.Message) { r.Delivered(m) })
+	r.post.Start()
 	r.Share()
 	synctest.Wait()
 	return r

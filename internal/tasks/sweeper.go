@@ -26,7 +26,7 @@ type sweeper struct {
 	m        *Manager
 	ctx      context.Context
 	stop     context.CancelFunc
-	ended    sync.WaitGroup // goroutines of Share, Delivered and of tasks that begin
+	ended    sync.WaitGroup // goroutines of Share, handleMessage and of tasks that begin
 	draining atomic.Bool
 	contact  [slots]replicas.Health // with the parts of the store
 	workers  atomic.Int32           // calls of Work
@@ -45,6 +45,11 @@ func newSweeper(m *Manager) *sweeper {
 		}
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
+	if m.shared != nil {
+		for _, kind := range []string{letterQueued, letterAnswers, letterCancel} {
+			m.shared.Post.Handle(kind, s.handleMessage)
+		}
+	}
 	return s
 }
 
@@ -52,9 +57,8 @@ func newSweeper(m *Manager) *sweeper {
 // replica has not what the task needs, but another one may.
 var ErrElsewhere = errors.New("tasks: not on this replica")
 
-// Delivered handles a message of another replica, and reports whether it is one
-// of tasks.
-func (s *sweeper) Delivered(message bus.Message) bool {
+// handleMessage handles a message of another replica about tasks.
+func (s *sweeper) handleMessage(message bus.Message) {
 	switch message.Kind {
 	case letterQueued:
 		var l lane
@@ -62,15 +66,12 @@ func (s *sweeper) Delivered(message bus.Message) bool {
 		if s.m.failed(err); err == nil && s.workers.Load() > 0 {
 			s.lanes.knock(l)
 		}
-		return true
-	case letterAnswers, letterCancel:
-	default:
-		return false
+		return
 	}
 	var l letter
 	if err := json.Unmarshal(message.Body, &l); err != nil {
 		s.m.failed(err)
-		return true
+		return
 	}
 	t := s.m.task(l.ID)
 	switch {
@@ -82,7 +83,6 @@ func (s *sweeper) Delivered(message bus.Message) bool {
 		s.m.end(t, ErrCancelled)
 		s.m.Told(l.ID)
 	}
-	return true
 }
 
 // Share begins to renew the tasks that run here, and to claim those that no replica

@@ -280,7 +280,7 @@ func (s *Simulation) start() {
 			return nil
 		},
 	}, nil)
-	r.post.Start(func(m bus.Message) { r.Delivered(m) })
+	r.post.Start()
 	r.Share()
 	s.mu.Lock()
 	defer s.mu.Unlock()
