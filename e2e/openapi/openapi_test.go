@@ -131,7 +131,7 @@ func TestPublished(t *testing.T) {
 // describes as an object, null beside allOf, and which form a part of multipart has; and
 // parameters that OpenAPI ignores, and it does not.
 var unable = regexp.MustCompile("invalid serialization method: style=\"deepObject\"|doesn't match any schema from|schema: value must be an object|Value is not nullable|error parsing regexp|unsupported content type|schema has non primitive type|unsupported schema of request body|" +
-	"in path has an error: value is required but missing|parameter \"(?i:Accept|Authorization|Content-Type)\" in header")
+	"in path has an error: value is required but missing|parameter \"(?i:Accept|Authorization|Content-[a-z]+)\" in header")
 
 // document makes tools of one document and calls each.
 func document(t *testing.T, c *tally, name string, text []byte) {
@@ -228,7 +228,8 @@ func valid(t *testing.T, judge *openapi3.T, op openapi.Operation, sent *recorder
 	// The judge takes an empty form for no body, and wants an object as a text for one that
 	// the document describes so.
 	kind := sent.last.Header.Get("Content-Type")
-	noBody := strings.HasPrefix(kind, "text/plain") || len(sent.body) == 0 && kind == "application/x-www-form-urlencoded"
+	// A GET has no body, whatever the document says.
+	noBody := op.Method == http.MethodGet || strings.HasPrefix(kind, "text/plain") || len(sent.body) == 0 && kind == "application/x-www-form-urlencoded"
 	item := judge.Paths.Value(op.Path)
 	if item == nil || item.GetOperation(op.Method) == nil {
 		return fmt.Errorf("the judge has no such operation")
