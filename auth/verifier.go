@@ -99,8 +99,8 @@ func invalid(err error, description string) *Error {
 
 // Any returns a Verifier that asks several in their order until one accepts the
 // token. Only the Verifier of NewJWT for an issuer is asked about the tokens of
-// that issuer. What it refuses stays refused, and the introspection endpoint of
-// another issuer never receives them.
+// that issuer. Its refusal is final, and the introspection endpoint of another
+// issuer never receives them.
 //
 // If none accepts the token, the error is that of a Verifier that could not verify it,
 // or else that of the last one.

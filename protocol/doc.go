@@ -47,7 +47,7 @@
 // [Message.MarshalJSON]. A [Result] holds Go values and is written when it is
 // known which revision it goes to, by internal/wire; the interface is sealed for
 // that reason. Content and the contents of resources are written here in the form of
-// the newest revision. What an older one lacks is removed before.
+// the newest revision. Members that an older one lacks are removed before.
 //
 // # Metadata
 //

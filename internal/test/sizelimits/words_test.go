@@ -31,7 +31,7 @@ var patterns = []pattern{
 	{"is-another", `\b(is|are|was|were|be) (another|others|another one)\b`, 1, 0, 2},
 	{"is-no", `(^|[^e]|[^r]e) (is|are|was|were|be) no [a-z]+`, 1, 0, 6},
 	{"is-none", `(^|[^e]|[^r]e) (is|are|was|were|be) none\b`, 0, 0, 2},
-	{"adverbs", `\b(all the same|meanwhile|anew|likewise|for ever|beside|in all)\b`, 1, 1, 0},
+	{"adverbs", `\b(all the same|meanwhile|anew|likewise|for ever|beside|in all)\b`, 0, 1, 0},
 	{"but-for", `\bbut for\b`, 0, 0, 0},
 	{"so-many", `\b[Ss]o (long|often|many|much|soon) ([a-z]+|at)\b`, 0, 0, 0},
 	{"for-whom", `\b(by|with|in|of|for|from|to|after|under|behind|on|at|against) (whom|whose)\b`, 0, 0, 0},

@@ -1,7 +1,7 @@
 package hostrules
 
-// Rules is the table, in the order of reports. It is never changed. What a rule rests
-// on is in Reasons.
+// Rules is the table, in the order of reports. It is never changed. Reasons has
+// the sources of each rule.
 var Rules = []Rule{
 	{ID: "name", Severity: Refused, Warns: true, Fails: true, Fix: "rename it"},
 	{ID: "name-long", Severity: Refused, Warns: true, Fails: true, Fix: "shorten it"},
