@@ -12,12 +12,12 @@ import (
 // The limits. Who needs to raise one says why in the commit.
 const (
 	maxMethodFiles = 4      // files with methods of one type
-	maxPackages    = 90     // outside of internal/test
-	maxFolders     = 24     // directly below internal
+	maxPackages    = 92     // outside of internal/test
+	maxFolders     = 25     // directly below internal
 	maxFile        = 800    // lines
 	maxFunction    = 100    // lines
 	maxExported    = 1_081  // names that users see
-	maxLines       = 81_550 // of the library, without comments
+	maxLines       = 81_570 // of the library, without comments
 )
 
 // maxFiles limits the files of packages that grew too wide to be found one's way
