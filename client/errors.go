@@ -339,20 +339,6 @@ func kindOfFault(method string, fault *protocol.Error) error {
 	return nil
 }
 
-// missingResource reports whether an error that is ErrInvalidParams means that there is
-// no resource at uri. Modern revisions have no code for that: data names the resource.
-// The official Go SDK answers so in legacy revisions, too, and its message says it.
-func (e *Error) missingResource(uri string, rev protocol.Revision) bool {
-	var about struct {
-		URI *string `json:"uri"`
-	}
-	if e.kind != ErrInvalidParams || len(e.Data) == 0 || jsonx.Unmarshal(e.Data, &about) != nil || about.URI == nil || *about.URI != uri {
-		return false
-	}
-	fault, ok := errors.AsType[*protocol.Error](e.Err)
-	return rev.Modern() || ok && strings.Contains(fault.Message, "Resource not found")
-}
-
 // wrap returns err as the *Error of an operation. It returns an error that has
 // an Op already unchanged, and nil for nil.
 func wrap(op, method string, err error) error {

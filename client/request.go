@@ -85,7 +85,8 @@ func (r *request) doAround(ctx context.Context) (json.RawMessage, error) {
 		if own, ok := err.(*Error); ok {
 			one := *own // others may have the same
 			one.Safe = one.Safe || r.harmless() && r.options.attempts != 1
-			if r.method == protocol.MethodResourcesRead && r.conn != nil && one.missingResource(r.name, r.conn.revision()) {
+			if fault, ok := errors.AsType[*protocol.Error](one.Err); ok && one.kind == ErrInvalidParams && r.method == protocol.MethodResourcesRead &&
+				r.conn != nil && wire.IsNotFound(fault, r.conn.revision(), r.name) {
 				one.kind = ErrNotFound
 			}
 			err = &one

@@ -22,6 +22,7 @@ import (
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
 	"github.com/talaria-go/mcp/transport"
@@ -386,6 +387,9 @@ func (u *upstream) failed(f *mcp.Frame, err error) (protocol.Result, error) {
 	unauthorized := errors.Is(err, client.ErrUnauthorized)
 	own, isRefusal := errors.AsType[*refusal](err)
 	if fault, ok := errors.AsType[*protocol.Error](err); ok && !unauthorized {
+		if r := f.Request(); r.Method == protocol.MethodResourcesRead {
+			fault = wire.PassReadError(fault, f.Revision(), r.Params.Name, errors.Is(err, client.ErrNotFound))
+		}
 		return nil, fault
 	}
 	if errors.Is(err, mcp.ErrInputRequired) || errors.Is(err, mcp.ErrNotFound) {

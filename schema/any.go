@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
@@ -111,7 +112,7 @@ func readAnyArray(d *decoder) (any, bool) {
 // readOpaque reads a value whose form is known to encoding/json and to the
 // type's own schema only. The text is first checked against that schema
 // (n.verify), whose issues are more precise than an error of UnmarshalJSON, and
-// then decoded by jsonx.Unmarshal.
+// then decoded by jsonx.Unmarshal, in the form that the schema means.
 //
 // For a result type that has MarshalJSON and no UnmarshalJSON the value is
 // checked but not decoded: results are written and never read back.
@@ -125,8 +126,13 @@ func readOpaque(d *decoder, n *node, p slot) bool {
 	raw := d.s.Buf[start:d.s.Pos]
 	if n.verify != nil {
 		// The schema says more precisely what is wrong than the decoder would.
-		if d.verify(n, n.verify, raw); len(d.issues) > before {
+		fitted := d.verify(n, n.verify, raw)
+		if len(d.issues) > before {
 			return true
+		}
+		if !bytes.Equal(fitted, raw) {
+			d.coerce()
+			raw = fitted
 		}
 	}
 	if d.plan.opts.Output && !implements(n.typ, typeJSONUnmarshaler) && implements(n.typ, typeJSONMarshaler) {

@@ -14,7 +14,6 @@ import (
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/schema/internal/rules"
 	"github.com/talaria-go/mcp/schema/internal/wording"
-	"github.com/talaria-go/mcp/schema/raw"
 )
 
 // The limits of a document where Options names none. The number of values
@@ -172,8 +171,8 @@ func (d *decoder) specialValue(n *node, p slot, k jsonx.Kind) bool {
 	before, start, lenient, secret := len(d.issues), d.s.Pos, d.lenient, d.secret
 	d.secret = d.hides(n)
 	defer func() { d.secret = secret }()
-	if n.strict || n.verify != nil {
-		d.lenient = false // an extra schema sees the value as it came
+	if n.strict {
+		d.lenient = false
 	}
 	ok := d.plainValue(n, p, k)
 	d.lenient = lenient
@@ -181,7 +180,7 @@ func (d *decoder) specialValue(n *node, p slot, k jsonx.Kind) bool {
 		return false
 	}
 	raw := d.s.Buf[start:d.s.Pos]
-	if n.verify != nil && len(d.issues) == before {
+	if n.verify != nil && n.kind != nodeOpaque && len(d.issues) == before {
 		d.verify(n, n.verify, raw)
 	}
 	good := len(d.issues) == before
@@ -211,20 +210,21 @@ func (d *decoder) specialValue(n *node, p slot, k jsonx.Kind) bool {
 
 // verify checks raw text against a schema that the tree does not have, because
 // a method of a type brought it along. For a secret only the place is reported:
-// the names below it may be secret too.
-func (d *decoder) verify(n *node, schema *raw.Schema, text []byte) {
-	err, _ := schema.Check(text).(*Error)
-	if err == nil {
-		return
-	}
-	for _, is := range err.Issues {
-		is.Path = wording.Pointer(d.path) + is.Path
-		if d.hides(n) { // what is below may have names that must not be shown either
-			is.Path, is.Got, is.Hint = wording.Pointer(d.path), "", ""
-			is.Message = wording.MustBe(cmp.Or(is.Expected, "as its schema says"), "")
+// the names below it may be secret too. Where values are coerced, fitted is the text as
+// that schema means it.
+func (d *decoder) verify(n *node, by *verifier, text []byte) (fitted []byte) {
+	fitted, fault := by.read(text, d.coerces(n))
+	if err, bad := fault.(*Error); bad {
+		for _, is := range err.Issues {
+			is.Path = wording.Pointer(d.path) + is.Path
+			if d.hides(n) { // what is below may have names that must not be shown either
+				is.Path, is.Got, is.Hint = wording.Pointer(d.path), "", ""
+				is.Message = wording.MustBe(cmp.Or(is.Expected, "as its schema says"), "")
+			}
+			d.add(n, is)
 		}
-		d.add(n, is)
 	}
+	return fitted
 }
 
 // plainValue reads a value according to the kind of its node; k is what the

@@ -157,12 +157,31 @@ func sealShape(c *compiler, n *node, seen map[any]bool) (constrained bool) {
 
 // newVerifier compiles a schema for checking raw text. what names the type in a
 // problem. It returns nil after reporting that the schema is not valid.
-func newVerifier(c *compiler, s *jsonschema.Schema, what string) *raw.Schema {
+func newVerifier(c *compiler, s *jsonschema.Schema, what string) *verifier {
 	compiled, err := raw.Compile(schemadoc.Append(nil, s))
 	if err != nil {
 		c.report("", fmt.Sprintf("the schema of %s is not valid: %v", what, err), "")
+		return nil
 	}
-	return compiled
+	v := &verifier{schema: compiled}
+	if !c.opts.Strict && !c.opts.Output {
+		v.fitter, _ = raw.NewFitter(compiled) // a default that is not valid is not filled in
+	}
+	return v
+}
+
+// verifier checks texts against a schema that the tree does not have.
+type verifier struct {
+	schema *raw.Schema
+	fitter *raw.Fitter // nil in plans that coerce nothing
+}
+
+// read checks a text. With coerce it returns the text as the schema means it.
+func (v *verifier) read(text []byte, coerce bool) ([]byte, error) {
+	if coerce {
+		return v.fitter.Fit(text)
+	}
+	return text, v.schema.Check(text)
 }
 
 // listFields returns the members of the root for Plan.Fields, with the

@@ -7,7 +7,6 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"github.com/talaria-go/mcp/schema/internal/rules"
-	"github.com/talaria-go/mcp/schema/raw"
 )
 
 // nodeKind tells the decoder how a value travels and how it is stored. It is
@@ -96,7 +95,7 @@ type node struct {
 	// those of structs.
 	extend func(*jsonschema.Schema)
 	// verify checks the raw text, for schemas of which the tree knows nothing.
-	verify *raw.Schema
+	verify *verifier
 	// plain is set for a string without enum, const and format. An integer may
 	// be taken for such a string.
 	plain bool

@@ -157,30 +157,18 @@ func (r *report) hides(n *node) bool { return r.secret || n.secret }
 // they can see. Inside a secret nothing is reported about the name, not even
 // what it resembles.
 func (r *report) unknown(n *node, sh *shape, name string) {
-	is := Issue{Path: wording.Pointer(r.path), Rule: wording.RuleUnknown, Message: "unknown property"}
-	if !r.secret {
-		defer func() {
-			if odd := wording.OddHint(wording.Visible(wording.ShortName(name))); odd != "" {
-				is.Hint = odd + "; " + is.Hint
-			}
-			r.add(nil, is)
-		}()
-	} else {
-		defer func() { r.add(nil, is) }()
-	}
 	names := sh.names
 	if sh.skip != "" && !slices.Contains(names, sh.skip) {
 		names = append([]string{sh.skip}, names...)
 	}
-	if len(names) == 0 {
-		is.Expected = "no properties"
-		is.Hint = "the object has no properties"
-	} else {
+	is := Issue{Path: wording.Pointer(r.path), Rule: wording.RuleUnknown, Message: "unknown property", Expected: "no properties"}
+	if len(names) > 0 {
 		is.Expected = "one of " + strings.Join(names, ", ")
-		is.Hint = "allowed: " + strings.Join(names, ", ")
-		if near := wording.Nearest(name, names); near != "" && !r.secret {
-			parent := r.path[:len(r.path)-1]
-			is.Hint = "did you mean " + wording.Pointer(append(slices.Clone(parent), wording.Member(near))) + "? Allowed: " + strings.Join(names, ", ")
-		}
 	}
+	hinted := name
+	if r.secret {
+		hinted = ""
+	}
+	is.Hint = wording.UnknownHint(r.path[:len(r.path)-1], hinted, names, false)
+	r.add(nil, is)
 }

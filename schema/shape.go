@@ -5,7 +5,6 @@ import (
 
 	"github.com/invopop/jsonschema"
 	"github.com/talaria-go/mcp/schema/internal/schemadoc"
-	"github.com/talaria-go/mcp/schema/raw"
 )
 
 // shape is a compiled struct type: its members and the rules among them.
@@ -35,7 +34,7 @@ type shape struct {
 	// extend are the methods that change the schema. verify checks objects
 	// against the keywords that they added, or is nil.
 	extend []func(*jsonschema.Schema)
-	verify *raw.Schema
+	verify *verifier
 	// skip is the name of the member that tells the variants of a union apart,
 	// which need not be a field, and variant its value for this one.
 	skip, variant string

@@ -70,6 +70,44 @@ func ErrorFor(e *protocol.Error, rev protocol.Revision, uri string) *protocol.Er
 	return &own
 }
 
+// IsNotFound reports whether e, with which a server of rev answered a request to read the
+// resource at uri, means that there is no such resource. The official Go SDK answers as in
+// modern revisions in all of them, and its message says it.
+func IsNotFound(e *protocol.Error, rev protocol.Revision, uri string) bool {
+	if e.Code != protocol.CodeInvalidParams {
+		return e.Code == protocol.CodeResourceNotFound
+	}
+	var named string
+	data, _ := e.Data.(json.RawMessage)
+	var about map[string]json.RawMessage
+	if jsonx.Unmarshal(data, &about) != nil || jsonx.Unmarshal(about["uri"], &named) != nil || named != uri {
+		return false
+	}
+	return rev.Modern() || strings.Contains(e.Message, "Resource not found")
+}
+
+// PassReadError returns e, which another server answered to the request to read the
+// resource at uri, as ErrorFor needs it to say the same in rev. missing is what IsNotFound
+// says of e.
+func PassReadError(e *protocol.Error, rev protocol.Revision, uri string, missing bool) *protocol.Error {
+	own := *e
+	var about map[string]json.RawMessage
+	data, _ := e.Data.(json.RawMessage)
+	hasURI := jsonx.Unmarshal(data, &about) == nil && about["uri"] != nil
+	switch {
+	case missing:
+		own.Code = protocol.CodeResourceNotFound
+		if hasURI {
+			about["uri"], _ = json.Marshal(uri) // text can be encoded
+			own.Data = about
+		}
+	case hasURI && e.Code == protocol.CodeInvalidParams && rev.Modern():
+		delete(about, "uri")
+		own.Data = about
+	}
+	return &own
+}
+
 // ToolFor returns t without what rev lacks.
 func ToolFor(t protocol.Tool, rev protocol.Revision) protocol.Tool {
 	if !rev.Has(protocol.FeatureTitles) {

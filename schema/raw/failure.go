@@ -12,6 +12,8 @@ type failure struct {
 	// Names are the members that are missing (required, dependentRequired) or
 	// not allowed (additionalProperties, unevaluatedProperties).
 	Names []string
+	// Hints say what to write instead of the first names that are not allowed.
+	Hints []string
 	// Causes are the failures of a group, of each alternative of anyOf and
 	// oneOf, and of a name that propertyNames refuses.
 	Causes []*failure

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/talaria-go/mcp/schema/internal/wording"
 )
 
 // A validation tries at most leastSteps schemas, and stepsPerValue more for each
@@ -155,6 +157,7 @@ type validation struct {
 	scope  []*resource // that led to the schema at hand
 	steps  int         // that are left
 	nested int         // schemas on the value at hand, within each other
+	hints  int         // of unknown members so far
 
 	// endless is why the validation was given up, or "". Once it is set, every
 	// check fails and the result is discarded.
@@ -542,10 +545,30 @@ func (v *validation) object(n *node, members map[string]any, own *evaluated, not
 		}
 	}
 	if unknown != nil {
-		f := v.fail("additionalProperties", nil, nil)
-		f.Names = unknown
-		note(f)
+		note(v.unknown(n, "additionalProperties", unknown))
 	}
+}
+
+// maxHints is the number of unknown members of a document that have a hint, and of
+// allowed ones that a hint lists.
+const maxHints = 100
+
+// unknown returns the failure for members that n does not allow.
+func (v *validation) unknown(n *node, keyword string, names []string) *failure {
+	f := v.fail(keyword, nil, nil)
+	f.Names = names
+	hinted := min(len(names), maxHints-v.hints)
+	if hinted <= 0 {
+		return f
+	}
+	v.hints += hinted
+	allowed := slices.Sorted(maps.Keys(n.properties))
+	more := len(n.patterns) > 0 || keyword != "additionalProperties" || len(allowed) > maxHints
+	parent := steps(v.path)
+	for _, name := range names[:hinted] {
+		f.Hints = append(f.Hints, wording.UnknownHint(parent, name, allowed, more))
+	}
+	return f
 }
 
 // required checks required and dependentRequired. The members that one of them
@@ -652,9 +675,7 @@ func (v *validation) unevaluated(n *node, value any, own *evaluated, note func(*
 			}
 		}
 		if unknown != nil {
-			f := v.fail("unevaluatedProperties", nil, nil)
-			f.Names = unknown
-			note(f)
+			note(v.unknown(n, "unevaluatedProperties", unknown))
 		}
 		own.allProps = true
 	}

@@ -158,8 +158,12 @@ func unwieldy(doc any, path []wording.Step, issues []Issue) []Issue {
 func flatten(f *failure, issues []Issue) []Issue {
 	path := steps(f.Path)
 	each := func(rule, text string) []Issue {
-		for _, name := range f.Names {
-			issues = append(issues, Issue{Path: wording.Pointer(append(path, wording.Member(name))), Rule: rule, Message: text})
+		for i, name := range f.Names {
+			is := Issue{Path: wording.Pointer(append(path, wording.Member(name))), Rule: rule, Message: text}
+			if i < len(f.Hints) {
+				is.Hint = f.Hints[i]
+			}
+			issues = append(issues, is)
 		}
 		return issues
 	}

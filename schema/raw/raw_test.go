@@ -1,6 +1,8 @@
 package raw
 
 import (
+	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -55,7 +57,7 @@ func TestRawAlternatives(t *testing.T) {
 	}
 	for _, c := range []struct{ input, want string }{
 		{`{"act":{"do":"say","text":"hi"},"maybe":null,"one":"a","pair":{"x":1},"both":-1}`, ""},
-		{`{"act":{"do":"say","text":"long","to":"x"}}`, "/act/text: must be at most 3 characters long; got 4 characters; /act/to: unknown property"},
+		{`{"act":{"do":"say","text":"long","to":"x"}}`, "/act/text: must be at most 3 characters long; got 4 characters; /act/to: unknown property; allowed: do, text"},
 		{`{"act":{"do":"go"}}`, "/act/to: is required"},
 		{`{"act":{"do":"run"}}`, `/act/do: must be one of "say", "go"; got "run"`},
 		{`{"act":{}}`, "/act/do: is required"},
@@ -107,4 +109,54 @@ func listed(t *testing.T, err error) (out []string) {
 		out = append(out, is.Path+" "+is.Rule)
 	}
 	return out
+}
+
+// An unknown member has a hint, up to a number of them: names are compared with all that
+// are allowed, and a document may have many.
+func TestRawUnknown(t *testing.T) {
+	many := func(n int, each func(i int) string) string {
+		var parts []string
+		for i := range n {
+			parts = append(parts, each(i))
+		}
+		return strings.Join(parts, ",")
+	}
+	wide := `{"additionalProperties":false,"properties":{` + many(101, func(i int) string { return fmt.Sprintf(`"name%d":{}`, i) }) + `}}`
+	for _, tt := range []struct{ schema, doc, want string }{
+		{`{"additionalProperties":false,"properties":{"who":{},"from":{}}}`, `{"whom":1}`, "/whom: unknown property; did you mean /who? Allowed: from, who"},
+		{`{"additionalProperties":false,"properties":{"who":{},"from":{}}}`, `{"FROM":1}`, "/FROM: unknown property; did you mean /from? Allowed: from, who"},
+		{`{"additionalProperties":false,"properties":{"who":{}}}`, `{"other":1}`, "/other: unknown property; allowed: who"},
+		{`{"additionalProperties":false,"properties":{"who":{}}}`, "{\"who\u200b\":1}", "cannot be seen; leave it out; allowed: who"},
+		{`{"additionalProperties":false}`, `{"a":1}`, "/a: unknown property; the object has no properties"},
+		{`{"additionalProperties":false,"properties":{"who":{}},"patternProperties":{"^x":{}}}`, `{"other":1}`, "/other: unknown property"},
+		{`{"additionalProperties":false,"properties":{"who":{}},"patternProperties":{"^x":{}}}`, `{"whom":1}`, "/whom: unknown property; did you mean /who?"},
+		{`{"unevaluatedProperties":false,"properties":{"who":{}},"allOf":[{"properties":{"a":{}}}]}`, `{"whom":1}`, "/whom: unknown property; did you mean /who?"},
+		{`{"items":{"additionalProperties":false,"properties":{"a~/":{}}}}`, `[{"a~/b":1}]`, "/0/a~0~1b: unknown property; did you mean /0/a~0~1? Allowed: a~/"},
+		{wide, `{"name1000":1}`, "did you mean /name100?"},
+		{wide, `{"other":1}`, "/other: unknown property"},
+	} {
+		s, err := Compile([]byte(tt.schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Check([]byte(tt.doc)); err == nil || !strings.HasSuffix(err.Error(), tt.want) && !strings.Contains(err.Error(), tt.want+" ") {
+			t.Errorf("%s by %s: %v, want %s", tt.doc, tt.schema, err, tt.want)
+		}
+	}
+	s, err := Compile([]byte(wide))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hints, all := 0, 0
+	if fault, ok := errors.AsType[*Error](s.Check([]byte("{" + many(1000, func(i int) string { return fmt.Sprintf(`"nume%d":1`, i) }) + "}"))); ok {
+		for _, is := range fault.Issues {
+			all++
+			if is.Hint != "" {
+				hints++
+			}
+		}
+	}
+	if all != 1000 || hints != maxHints {
+		t.Errorf("%d issues, %d hints; want 1000 and %d", all, hints, maxHints)
+	}
 }

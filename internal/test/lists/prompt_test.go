@@ -91,9 +91,9 @@ func TestDeclaredArguments(t *testing.T) {
 			{"made", map[string]string{"who": "", "from": "x"}, ` from "x", 2 arguments`},
 			{"made", map[string]string{"from": "x"}, `/who: is required`},
 			{"made", nil, `/who: is required`},
-			{"made", map[string]string{"who": "Ada", "whom": "x"}, `whom`},
+			{"made", map[string]string{"who": "Ada", "whom": "x"}, `/whom: unknown property; did you mean /who? Allowed: from, who`},
 			{"none", nil, "0"},
-			{"none", map[string]string{"a": "b"}, `/a`},
+			{"none", map[string]string{"a": "b"}, `/a: unknown property; the object has no properties`},
 		} {
 			if got := said(tt.name, tt.args); !strings.Contains(got, tt.want) {
 				t.Errorf("%s %v: %s, want %s", tt.name, tt.args, got, tt.want)

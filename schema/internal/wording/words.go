@@ -15,6 +15,7 @@ package wording
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -104,6 +105,30 @@ func Nearest(got string, names []string) string {
 		}
 	}
 	return best
+}
+
+// UnknownHint returns what to write instead of a member of the object at parent that is
+// unknown: the most similar one of those that are allowed, and all of them, because models
+// correct a name that they can see. more says that others are allowed, too.
+func UnknownHint(parent []Step, name string, allowed []string, more bool) string {
+	var parts []string
+	if odd := OddHint(Visible(ShortName(name))); odd != "" {
+		parts = append(parts, odd)
+	}
+	list := strings.Join(allowed, ", ")
+	near := Nearest(name, allowed)
+	switch {
+	case near != "" && more:
+		parts = append(parts, "did you mean "+Pointer(append(slices.Clone(parent), Member(near)))+"?")
+	case near != "":
+		parts = append(parts, "did you mean "+Pointer(append(slices.Clone(parent), Member(near)))+"? Allowed: "+list)
+	case more:
+	case len(allowed) == 0:
+		parts = append(parts, "the object has no properties")
+	default:
+		parts = append(parts, "allowed: "+list)
+	}
+	return strings.Join(parts, "; ")
 }
 
 // EditDistance returns the number of bytes to insert, remove or replace to turn

@@ -303,7 +303,11 @@ func (p *Proxy) pass(f *mcp.Frame) (protocol.Result, error) {
 		return &protocol.InputRequiredResult{Requests: asks.Requests, State: asks.State}, nil
 	}
 	if err != nil {
-		return nil, missing(f, p.fault(c.explain(err)), errors.Is(err, client.ErrNotFound))
+		err, missing := p.fault(c.explain(err)), errors.Is(err, client.ErrNotFound)
+		if fault, ok := errors.AsType[*protocol.Error](err); ok && request.Method == protocol.MethodResourcesRead {
+			return nil, wire.PassReadError(fault, f.Revision(), request.Params.Name, missing)
+		}
+		return nil, err
 	}
 	return result(raw, f.Revision(), request.Method, pages)
 }
@@ -351,26 +355,6 @@ func result(raw json.RawMessage, rev protocol.Revision, method string, pages cur
 		members["ttlMs"], members["cacheScope"] = json.RawMessage("0"), json.RawMessage(`"private"`)
 	}
 	return protocol.JSONResult{Value: members, Meta: meta}, nil
-}
-
-// missing makes the error of resources/read say in the client's revision whether the
-// resource does not exist, by the code or the URI in its data.
-func missing(f *mcp.Frame, err error, gone bool) error {
-	fault, ok := errors.AsType[*protocol.Error](err)
-	if !ok || f.Request().Method != protocol.MethodResourcesRead {
-		return err
-	}
-	own := *fault
-	data, _ := fault.Data.(json.RawMessage)
-	var members map[string]json.RawMessage
-	switch {
-	case gone:
-		own.Code = protocol.CodeResourceNotFound
-	case own.Code == protocol.CodeInvalidParams && f.Revision().Modern() && len(data) > 0 && jsonx.Unmarshal(data, &members) == nil:
-		delete(members, "uri")
-		own.Data = members
-	}
-	return &own
 }
 
 // fault turns an error of the client into an answer.
