@@ -20,8 +20,8 @@ type RawResult []byte
 
 // JSONResult is a result whose members come from Value, which must encode to an
 // object; otherwise the request is answered with an error. Value is encoded like
-// the results of tools, and must have neither resultType nor _meta, which would
-// be there twice.
+// the results of tools. A resultType in it replaces that of the server, and a _meta in
+// it is added to Meta, whose members win.
 type JSONResult struct {
 	Value any
 	Meta  map[string]any

@@ -113,3 +113,21 @@ func TestDeclaredTypesCoerce(t *testing.T) {
 		}
 	}
 }
+
+// A check of the program that panics on a default or an example is a problem of the type.
+func TestDefaultPanics(t *testing.T) {
+	boom := func(string) bool { panic("boom") }
+	opts := &Options{Formats: map[string]func(string) bool{"mine": boom}}
+	for _, of := range []any{
+		struct {
+			A string `json:"a" jsonschema:"format=mine,default=x"`
+		}{},
+		struct {
+			A string `json:"a" jsonschema:"format=mine,example=x"`
+		}{},
+	} {
+		if _, err := Compile(reflect.TypeOf(of), opts); err == nil || !strings.Contains(err.Error(), "boom") || !strings.Contains(err.Error(), "=x") {
+			t.Errorf("%T: %v", of, err)
+		}
+	}
+}

@@ -95,7 +95,12 @@ func checkValue(c *compiler, where place, n *node, tag string, raw []byte) refle
 	}
 	p := &Plan{opts: &Options{}, root: n, typ: typ, maxDepth: defaultMaxDepth, maxValues: defaultMaxValues}
 	v := reflect.New(typ)
-	if err := p.decode(context.Background(), raw, slotOf(v), false, nil); err != nil {
+	var err error
+	if failure := guard(func() { err = p.decode(context.Background(), raw, slotOf(v), false, nil) }); failure != nil {
+		c.report(tag, fmt.Sprintf("a check of the value panicked: %v", failure), "mend the function, which also gets the values of callers")
+		return reflect.Value{}
+	}
+	if err != nil {
 		msg := err.Error()
 		c.report(tag, "the value breaks the field's own rules: "+strings.ReplaceAll(msg, "(root): ", ""), fmt.Sprintf("write a value of type %s that they allow", n.typ))
 		return reflect.Value{}

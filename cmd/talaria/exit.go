@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
 	"github.com/talaria-go/mcp/protocol"
@@ -53,6 +55,16 @@ func (f *failure) with(hint string) *failure {
 
 func usage(format string, args ...any) *failure {
 	return &failure{code: exitUsage, err: fmt.Errorf(format, args...)}
+}
+
+// unused refuses flags that were given and have no effect; reason says why.
+func unused(flags *pflag.FlagSet, reason string, names ...string) error {
+	for _, name := range names {
+		if flags.Changed(name) {
+			return usage("--%s %s", name, reason)
+		}
+	}
+	return nil
 }
 
 func failed(code int, err error) *failure { return &failure{code: code, err: err} }

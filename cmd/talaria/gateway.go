@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
@@ -48,7 +49,7 @@ Over HTTP, all callers use the credentials of the file, without authentication. 
 address has to be one of this machine, unless --insecure is given.`,
 		Example: "  talaria gateway --config .mcp.json --check\n  talaria gateway --config .mcp.json --stdio",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return g.run(cmd.Context()) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return g.run(cmd.Context(), cmd.Flags()) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&g.config, "config", "", "the configuration `file`")
@@ -63,7 +64,7 @@ address has to be one of this machine, unless --insecure is given.`,
 // warmTime is how long --check waits for the servers.
 const warmTime = time.Minute
 
-func (g *gatewayCommand) run(ctx context.Context) error {
+func (g *gatewayCommand) run(ctx context.Context, flags *pflag.FlagSet) error {
 	given := 0
 	for _, one := range []bool{g.http != "", g.stdio, g.check} {
 		if one {
@@ -77,6 +78,10 @@ func (g *gatewayCommand) run(ctx context.Context) error {
 		return usage("give one of --http ADDRESS, --stdio and --check").with("talaria gateway -h has examples")
 	case g.http != "":
 		if err := checkAddress(g.http); err != nil {
+			return err
+		}
+	default:
+		if err := unused(flags, "is for --http", "path", "insecure"); err != nil {
 			return err
 		}
 	}
@@ -153,7 +158,7 @@ func (g *gatewayCommand) report(ctx context.Context, gate *gateway.Gateway, appl
 			g.console.Failf("%s: %v", s.Name, visible.Error(s.Err))
 			continue
 		}
-		g.console.Printf("%s: %d tools", s.Name, len(s.Tools))
+		g.console.Printf("%s: %s", s.Name, console.Count(len(s.Tools), "tool"))
 		for _, name := range s.Tools {
 			g.console.Printf("  %s", name)
 		}

@@ -45,7 +45,14 @@ own environment.`,
   talaria install --host cursor --name weather https://example.com/mcp --header "X-Key=secret"
   talaria install --host claude-code --project . --name weather --env 'KEY=${WEATHER_KEY}' -- weather
   talaria install --host cursor --name weather --remove`,
-		RunE: func(_ *cobra.Command, args []string) error { return i.run(args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if i.remove {
+				if err := unused(cmd.Flags(), "has no effect with --remove", "cwd", "env", "header"); err != nil {
+					return err
+				}
+			}
+			return i.run(args)
+		},
 	}
 	flags := cmd.Flags()
 	flags.SetInterspersed(true)

@@ -57,7 +57,7 @@ func lintCommand(c *console.Console) *cobra.Command {
 			}
 		})
 		if err == nil && fails > 0 {
-			err = failed(exitTool, fmt.Errorf("some hosts do not accept the tools: %d findings", fails)).with("--allow RULE or RULE:TOOL accepts one")
+			err = failed(exitTool, fmt.Errorf("some hosts do not accept the tools: %s", console.Count(fails, "finding"))).with("--allow RULE or RULE:TOOL accepts one")
 		}
 		return err
 	})

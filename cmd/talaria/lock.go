@@ -58,7 +58,7 @@ func lockCommand(c *console.Console) *cobra.Command {
 				return err
 			}
 			return s.show(map[string]any{"file": file, "tools": now.Len()}, func() {
-				c.Printf("%s %s: %d tools", c.Paint(console.Good, "wrote"), file, now.Len())
+				c.Printf("%s %s: %s", c.Paint(console.Good, "wrote"), file, console.Count(now.Len(), "tool"))
 			})
 		}
 		return checkLock(s, toollock.Compare(old, now), file)

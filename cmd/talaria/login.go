@@ -63,6 +63,10 @@ func (l *loginCommand) command() *cobra.Command {
 			case l.list && len(args) > 0:
 				return usage("--list takes no URL")
 			case l.list:
+				if err := unused(cmd.Flags(), "has no effect with --list", "manual", "register", "scope", "client-id", "client-secret-file", "client-key", "redirect-port",
+					"metadata-url", "issuer", "client-credentials", "assertion-file", "dpop", "allow-private", "allow-insecure"); err != nil {
+					return err
+				}
 				return listLogins(ctx, l.console, l.asJSON)
 			case l.asJSON:
 				return usage("--json is for --list")

@@ -55,7 +55,7 @@ no authentication: leave the address on 127.0.0.1 unless something before it has
 			}
 			return between(1, -1, "URL or COMMAND")(cmd, args)
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return p.run(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return p.run(cmd, args) },
 	}
 	flags := cmd.Flags()
 	p.add(flags)
@@ -72,9 +72,15 @@ no authentication: leave the address on 127.0.0.1 unless something before it has
 	return cmd
 }
 
-func (p *proxyCommand) run(ctx context.Context, target []string) error {
+func (p *proxyCommand) run(cmd *cobra.Command, target []string) error {
+	ctx := cmd.Context()
 	if p.stdio == (p.http != "") {
 		return usage("give either --http ADDRESS or --stdio").with("talaria serve-proxy -h has examples")
+	}
+	if p.stdio {
+		if err := unused(cmd.Flags(), "is for --http: over --stdio there is one client", "path", "max-sessions", "session-idle"); err != nil {
+			return err
+		}
 	}
 	if p.sessions < 1 || p.calls < 1 || p.idle <= 0 {
 		return usage("--max-sessions, --max-calls and --session-idle must be more than 0")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
@@ -97,11 +98,48 @@ func appendJSONResult(dst []byte, r protocol.JSONResult, to To) ([]byte, error) 
 	if len(text) < 2 || text[0] != '{' {
 		return nil, fmt.Errorf("a result must be a JSON object, %T encodes to %.20s", r.Value, text)
 	}
+	if bytes.Contains(text, []byte(`"_meta"`)) || bytes.Contains(text, []byte(`"resultType"`)) {
+		return appendMembers(dst, text, r.Meta, to)
+	}
 	dst = openResult(dst, to)
 	if len(text) > 2 {
 		dst = append(separate(dst), text[1:len(text)-1]...)
 	}
 	return closeResult(dst, r.Meta, to)
+}
+
+// appendMembers appends a result whose text may have members that are the protocol's own:
+// its resultType stays, and its _meta is added to meta, whose members win.
+func appendMembers(dst, text []byte, meta map[string]any, to To) ([]byte, error) {
+	var members, own map[string]json.RawMessage
+	if err := jsonx.Unmarshal(text, &members); err != nil {
+		return nil, err
+	}
+	if raw, ok := members["_meta"]; ok {
+		if err := jsonx.Unmarshal(raw, &own); err != nil {
+			return nil, fmt.Errorf("_meta of a result must be an object: %w", err)
+		}
+		delete(members, "_meta")
+		all := make(map[string]any, len(own)+len(meta))
+		for name, value := range own {
+			all[name] = value
+		}
+		maps.Copy(all, meta)
+		meta = all
+	}
+	if _, typed := members["resultType"]; typed {
+		dst = append(dst, '{')
+	} else {
+		dst = openResult(dst, to)
+	}
+	rest, err := jsonx.Append(nil, members)
+	if err != nil {
+		return nil, err
+	}
+	if len(rest) > 2 {
+		dst = append(separate(dst), rest[1:len(rest)-1]...)
+	}
+	return closeResult(dst, meta, to)
 }
 
 // openResult appends the opening brace of a result, with resultType if the
@@ -123,9 +161,9 @@ func separate(dst []byte) []byte {
 }
 
 // closeResult appends _meta, if there is anything in it, and ends the object of
-// a result. meta comes from the result and to.Meta from the server; a key in
-// both would occur twice, so that to.Meta has reserved keys only.
+// a result. meta comes from the result and to.Meta from the server.
 func closeResult(dst []byte, meta map[string]any, to To) ([]byte, error) {
+	meta = ownMeta(meta, to.Revision)
 	if len(meta) == 0 && len(to.Meta) == 0 {
 		return append(dst, '}'), nil
 	}
@@ -141,6 +179,16 @@ func closeResult(dst []byte, meta map[string]any, to To) ([]byte, error) {
 		dst = append(separate(dst), to.Meta...)
 	}
 	return append(dst, "}}"...), nil
+}
+
+// ownMeta returns the _meta of a result without what it says of its server in a modern
+// revision, as one that came from another server may: To.Meta says it.
+func ownMeta(meta map[string]any, rev protocol.Revision) map[string]any {
+	if _, named := meta[facts.MetaServerInfo]; named && rev.Modern() {
+		meta = maps.Clone(meta)
+		delete(meta, facts.MetaServerInfo)
+	}
+	return meta
 }
 
 // appendToolResult appends the result of tools/call. structuredContent comes
@@ -224,7 +272,7 @@ func Freeze(r *protocol.CallToolResult, rev protocol.Revision) (*FrozenResult, e
 	if err != nil {
 		return nil, err
 	}
-	return &FrozenResult{text: bytes.Clone(text), meta: len(r.Meta) > 0}, nil
+	return &FrozenResult{text: bytes.Clone(text), meta: len(ownMeta(r.Meta, rev)) > 0}, nil
 }
 
 // FrozenResult is an encoded result to which only the _meta of each answer is

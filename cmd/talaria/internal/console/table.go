@@ -1,6 +1,7 @@
 package console
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -111,4 +112,12 @@ func (c *Console) Wrap(s, prefix string) string {
 		lines[i] = strings.TrimRight(prefix+line, " ")
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Count returns a number of things, such as "1 tool" and "2 tools".
+func Count(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return strconv.Itoa(n) + " " + thing
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/record"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/tooling/files"
 	"github.com/talaria-go/mcp/internal/tooling/recording"
 	"github.com/talaria-go/mcp/internal/visible"
@@ -357,13 +358,14 @@ func (t *tap) hear(fromServer bool, message []byte) {
 // note keeps the first line that is not a message: most often a server logs to
 // standard output.
 func (t *tap) note(message []byte) {
-	if text := bytes.TrimSpace(message); len(text) == 0 || text[0] == '{' || text[0] == '[' {
+	text := bytes.TrimSpace(jsonx.Document(message))
+	if len(text) == 0 || text[0] == '{' || text[0] == '[' {
 		return
 	}
 	t.i.mu.Lock()
 	defer t.i.mu.Unlock()
 	if t.attempt == t.i.attempt && t.i.noise == "" {
-		t.i.noise = visible.Line(string(message), visible.Name)
+		t.i.noise = visible.Line(string(text), visible.Name)
 	}
 }
 

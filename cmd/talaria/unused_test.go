@@ -1,0 +1,40 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A flag that has no effect with the others is refused, and nothing is started.
+func TestUnusedFlags(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "servers.json")
+	if err := os.WriteFile(config, []byte(`{"mcpServers":{}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"serve-proxy", "--stdio", "--max-sessions", "3", "no-such-program-here"},
+		{"serve-proxy", "--stdio", "--session-idle", "1m", "no-such-program-here"},
+		{"serve-proxy", "--stdio", "--path", "/x", "no-such-program-here"},
+		{"gateway", "--config", config, "--stdio", "--path", "/x"},
+		{"gateway", "--config", config, "--check", "--insecure"},
+		{"login", "--list", "--client-id", "x"},
+		{"login", "--list", "--dpop"},
+		{"install", "--host", "cursor", "--name", "x", "--remove", "--env", "A=b"},
+		{"install", "--host", "cursor", "--name", "x", "--remove", "--header", "A=b"},
+		{"install", "--host", "cursor", "--name", "x", "--remove", "--cwd", "/tmp"},
+	} {
+		flag := ""
+		for _, name := range []string{"max-sessions", "session-idle", "path", "insecure", "client-id", "dpop", "env", "header", "cwd"} {
+			for _, arg := range args {
+				if arg == "--"+name {
+					flag = arg
+				}
+			}
+		}
+		if got := talaria(t, "", args...); got.code != exitUsage || !strings.Contains(got.stderr, flag+" ") || got.stdout != "" {
+			t.Errorf("%q: %+v, want an error about %s", args, got, flag)
+		}
+	}
+}
