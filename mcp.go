@@ -95,13 +95,13 @@ type Key[T any] = frame.Key[T]
 
 // NewKey returns a new Key, whose values stay in this process. The name is for
 // people.
-func NewKey[T any](name string) Key[T] { return frame.NewKey[T](facts.Private{}, name, false) }
+func NewKey[T any](name string) Key[T] { return frame.NewKey[T](name) }
 
 // NewStoredKey returns a Key whose value all replicas of the server share, where
 // it has Options.Store. T must survive encoding/json.
 // Keys of the same name and type are the same place: give each a name of its
 // own, as "example.com/cart".
-func NewStoredKey[T any](name string) Key[T] { return frame.NewKey[T](facts.Private{}, name, true) }
+func NewStoredKey[T any](name string) Key[T] { return frame.NewStoredKey[T](name) }
 
 // Identity is who a request comes from and what it may do; see frame.Identity.
 type Identity = frame.Identity

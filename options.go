@@ -155,24 +155,24 @@ type Limits struct {
 	// Event is how many bytes an event may have to be kept; 1 MiB. A client that
 	// comes back for a longer one is refused, and told why.
 	Event int
-	// SessionMemory limits the bytes that all sessions keep of messages, in their
+	// MessageMemory limits the bytes that all sessions keep of messages, in their
 	// histories and while they wait for streams; 64 MiB. At the limit sessions drop
 	// their histories, the least recently added to first. After that, messages outside
 	// of requests are dropped, first those of the client that has read nothing for the
 	// longest time. Waiting messages use at most three quarters of it. The notification
 	// that a list has changed is never dropped.
-	//
-	// SessionMemory also sets the following limits, each to the same value:
-	//
-	//   - URIs of the resources that sessions subscribe to; beyond it no session
-	//     subscribes
-	//
-	//   - descriptions of clients beyond 2 KiB each, a tenth of it per principal; if
-	//     there is no room, sessions that were never used after initialize end
-	//
-	//   - answers that Options.Store keeps for disconnected clients, a tenth of it per
-	//     principal; beyond it none is kept
-	SessionMemory int
+	MessageMemory int
+	// URIMemory limits the bytes of the URIs that sessions subscribe to; 64 MiB. Beyond
+	// it no session subscribes.
+	URIMemory int
+	// ClientMemory limits the bytes of the descriptions of the clients of sessions beyond
+	// 2 KiB each; 64 MiB, a tenth of it per principal. If there is no room, sessions that
+	// were never used after initialize end.
+	ClientMemory int
+	// AnswerMemory limits the bytes of the answers that Options.Store keeps for
+	// disconnected clients of this process; 64 MiB, a tenth of it per principal. Beyond it
+	// none is kept.
+	AnswerMemory int
 
 	Subscriptions int // subscriptions of all clients at a time; 20,000
 	// SubscriptionsPerPrincipal limits the subscriptions of one principal; a tenth
@@ -276,7 +276,7 @@ const (
 	defaultFile                     = 16 << 20
 	defaultSessions                 = 10_000
 	defaultEvent                    = 1 << 20
-	defaultSessionMemory            = 64 << 20
+	defaultSessionMemory            = 64 << 20 // of each of the four budgets
 	defaultGrace                    = 10 * time.Second
 )
 
@@ -305,7 +305,10 @@ func (o *Options) complete() {
 		{&o.Limits.Concurrent, defaultMaxConcurrent},
 		{&o.Limits.Sessions, defaultSessions},
 		{&o.Limits.Event, defaultEvent},
-		{&o.Limits.SessionMemory, defaultSessionMemory},
+		{&o.Limits.MessageMemory, defaultSessionMemory},
+		{&o.Limits.URIMemory, defaultSessionMemory},
+		{&o.Limits.ClientMemory, defaultSessionMemory},
+		{&o.Limits.AnswerMemory, defaultSessionMemory},
 		{&o.Limits.Subscriptions, defaultMaxSubscriptions},
 		{&o.Limits.SubscriptionsPerConnection, defaultSubscriptionsPerConn},
 		{&o.Limits.ResourcesPerSubscription, defaultResourcesPerSubscription},
@@ -376,7 +379,8 @@ func (o *Options) stream() *transport.StreamOptions {
 func (o *Options) sessions(failed func(error), dropped func(x *session.Session, n int)) session.Config {
 	return session.Config{
 		IdleTimeout: o.Timeouts.Session, MaxSessions: o.Limits.Sessions, MaxPerPrincipal: o.Limits.SessionsPerPrincipal,
-		History: o.Limits.History, MaxEvent: o.Limits.Event, Memory: o.Limits.SessionMemory,
+		History: o.Limits.History, MaxEvent: o.Limits.Event,
+		Memory: o.Limits.MessageMemory, URIMemory: o.Limits.URIMemory, ClientMemory: o.Limits.ClientMemory, AnswerMemory: o.Limits.AnswerMemory,
 		Store: o.Store, OnStoreError: failed, Dropped: dropped,
 	}
 }

@@ -241,7 +241,7 @@ func (s *Server) RemoveFromSession(f *Frame, kind Kind, names ...string) (int, e
 
 // setsKey is where a session has the sets that are enabled in it. All replicas
 // share it.
-var setsKey = frame.NewKey[[]string](facts.Private{}, "talaria sets", true)
+var setsKey = frame.NewStoredKey[[]string]("talaria sets")
 
 // setName returns what sessions have for a set of s: a server that is mounted has
 // sets of its own.

@@ -58,7 +58,7 @@ func TestAssignNil(t *testing.T) {
 // request, and never go into it.
 func TestKeyWith(t *testing.T) {
 	s := &session{}
-	user, theme, tenant := NewKey[string](facts.Private{}, "user", false), NewKey[string](facts.Private{}, "theme", true), NewKey[int](facts.Private{}, "user", false)
+	user, theme, tenant := NewKey[string]("user"), NewStoredKey[string]("theme"), NewKey[int]("user")
 	user.Set(inSession(t.Context(), s), "session")
 	theme.Set(inSession(t.Context(), s), "dark")
 	outer := tenant.With(user.With(t.Context(), "outer"), 1)
@@ -120,7 +120,7 @@ func TestGetOrSetPanic(t *testing.T) {
 
 func TestKey(t *testing.T) {
 	f := newFrame(t.Context(), core.Config{})
-	one, two := NewKey[int](facts.Private{}, "n", false), NewKey[int](facts.Private{}, "n", false)
+	one, two := NewKey[int]("n"), NewKey[int]("n")
 	if v, ok := one.Get(f); v != 0 || ok {
 		t.Errorf("Get of nothing = %v, %v", v, ok)
 	}
@@ -141,7 +141,7 @@ func TestKey(t *testing.T) {
 	if got := one.Update(f, func(old int) int { return old * 2 }); got != 10 {
 		t.Errorf("Update = %d, want 10", got)
 	}
-	if got := NewKey[string](facts.Private{}, "s", false).Update(f, func(old string) string { return old + "!" }); got != "!" {
+	if got := NewKey[string]("s").Update(f, func(old string) string { return old + "!" }); got != "!" {
 		t.Errorf("Update of nothing = %q, want !", got)
 	}
 	if one.String() != "n" || (Key[int]{}).String() != "" {
@@ -152,7 +152,7 @@ func TestKey(t *testing.T) {
 // Interface types keep their nil.
 func TestKeyOfInterface(t *testing.T) {
 	f := newFrame(t.Context(), core.Config{})
-	key := NewKey[error](facts.Private{}, "last error", false)
+	key := NewKey[error]("last error")
 	key.Set(f, nil)
 	if v, ok := key.Get(f); v != nil || !ok {
 		t.Errorf("Get = %v, %v; want nil, true", v, ok)
@@ -167,7 +167,7 @@ func TestKeyOfInterface(t *testing.T) {
 
 func TestKeyUpdateIsAtomic(t *testing.T) {
 	s := &session{}
-	key := NewKey[int](facts.Private{}, "count", false)
+	key := NewKey[int]("count")
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() { key.Update(inSession(t.Context(), s), func(n int) int { return n + 1 }) })
@@ -180,8 +180,8 @@ func TestKeyUpdateIsAtomic(t *testing.T) {
 
 // Everything at once, for the race detector.
 func TestAssignsConcurrent(t *testing.T) {
-	key := NewKey[int](facts.Private{}, "k", false)
-	f := newFrame(NewKey[int](facts.Private{}, "c", false).With(t.Context(), 1), core.Config{})
+	key := NewKey[int]("k")
+	f := newFrame(NewKey[int]("c").With(t.Context(), 1), core.Config{})
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
@@ -210,7 +210,7 @@ func TestUpdateThatIsNotShared(t *testing.T) {
 		return fn(s.assigns.Get("nothing")), failure
 	})
 	f := inSession(t.Context(), s)
-	stored := NewKey[int](facts.Private{}, "example.com/n", true)
+	stored := NewStoredKey[int]("example.com/n")
 	add := func(n int) int { return n + 1 }
 	if Internal(facts.Private{}).Unkept(f) != nil {
 		t.Error("something is not kept at the beginning")
@@ -223,7 +223,7 @@ func TestUpdateThatIsNotShared(t *testing.T) {
 	if n := stored.GetOrSet(f, func() int { return 7 }); n != 7 {
 		t.Errorf("GetOrSet: %d", n)
 	}
-	if n := NewKey[int](facts.Private{}, "here", false).Update(f, add); n != 1 {
+	if n := NewKey[int]("here").Update(f, add); n != 1 {
 		t.Errorf("of a key that is not shared: %d", n)
 	}
 	if err := Internal(facts.Private{}).Unkept(f.WithContext(t.Context())); !errors.Is(err, failure) || tries != 1 {

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/talaria-go/mcp/internal/core"
-	"github.com/talaria-go/mcp/internal/facts"
 )
 
 // Key is a typed place for a value that handlers keep: for the session in legacy
@@ -14,11 +13,11 @@ import (
 // one name and type.
 type Key[T any] struct{ place core.Key[T] }
 
-// NewKey makes a Key, for mcp.NewKey and mcp.NewStoredKey. Only packages of this
-// module can call it.
-func NewKey[T any](_ facts.Private, name string, stored bool) Key[T] {
-	return Key[T]{core.NewKey[T](name, stored)}
-}
+// NewKey is mcp.NewKey.
+func NewKey[T any](name string) Key[T] { return Key[T]{core.NewKey[T](name, false)} }
+
+// NewStoredKey is mcp.NewStoredKey.
+func NewStoredKey[T any](name string) Key[T] { return Key[T]{core.NewKey[T](name, true)} }
 
 // String returns the key's name.
 func (k Key[T]) String() string { return k.place.String() }

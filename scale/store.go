@@ -283,6 +283,15 @@ type Store interface {
 	Watch(fn func(subject string, m Message), gap func()) Watcher
 }
 
+// Bounded is a Store whose calls end in time by themselves, and end no goroutine. A
+// server calls it without a timer and a goroutine of its own, which cost more than the
+// rest of a call. A call that panics is an error as with any Store.
+type Bounded interface {
+	Store
+	// HasTimeout promises that. It is never called.
+	HasTimeout()
+}
+
 // Watcher watches subjects and boxes, both by their names. Its methods may be
 // called by many goroutines at once.
 type Watcher interface {

@@ -58,16 +58,18 @@ type Config struct {
 	// client that has read nothing for longest. Waiting messages have three quarters of
 	// Memory. List changes are never dropped.
 	//
-	// Memory also bounds each of the following separately:
-	//
-	//   - the URIs of subscriptions; beyond it no session subscribes
-	//   - client information above 2 KiB per session, a tenth for each principal;
-	//     sessions without a request after initialize make room
-	//   - saved answers of disconnected clients, a tenth for each principal; beyond it
-	//     none is stored
-	//
 	// 0 means no limit.
 	Memory int
+	// URIMemory bounds the URIs of the subscriptions of all sessions, in bytes; beyond it
+	// no session subscribes. 0 means no limit.
+	URIMemory int
+	// ClientMemory bounds the client information above 2 KiB per session, in bytes, a
+	// tenth for each principal. If it is full, sessions without a request after
+	// initialize make room. 0 means no limit.
+	ClientMemory int
+	// AnswerMemory bounds the saved answers of disconnected clients in the Store, in
+	// bytes, a tenth for each principal; beyond it none is stored. 0 means no limit.
+	AnswerMemory int
 	// Store keeps the state of sessions for all replicas. nil means that they
 	// are this process's, and end with it. With a Store, Max is about how many
 	// there are at all replicas together, MaxPerPrincipal and Memory hold for
@@ -143,6 +145,7 @@ func NewManager(config Config) *Manager {
 		config.IdleTimeout = defaultIdle
 	}
 	config.MaxSessions, config.MaxEvent, config.Memory = cmp.Or(config.MaxSessions, noLimit), cmp.Or(config.MaxEvent, noLimit), cmp.Or(config.Memory, noLimit)
+	config.URIMemory, config.ClientMemory, config.AnswerMemory = cmp.Or(config.URIMemory, noLimit), cmp.Or(config.ClientMemory, noLimit), cmp.Or(config.AnswerMemory, noLimit)
 	if config.MaxPerPrincipal == 0 {
 		config.MaxPerPrincipal = max(1, config.MaxSessions/10)
 	}
@@ -152,9 +155,9 @@ func NewManager(config Config) *Manager {
 	m := &Manager{config: config, sessions: make(map[string]*Session), ending: make(map[*Session]bool), attached: make(map[*Session]func(error))}
 	m.clock.zero = time.Now()
 	m.contact.Lease, m.besides = endLeaseTTL, make(chan struct{}, maxBackground)
-	m.budget.limit, m.uris.limit = config.Memory, config.Memory
+	m.budget.limit, m.uris.limit = config.Memory, config.URIMemory
 	m.places = share.New("sessions", config.MaxSessions, config.MaxPerPrincipal, share.Always)
-	m.clients = share.New("bytes of what clients say of themselves", config.Memory, min(config.MaxPerPrincipal, 0), share.Half)
+	m.clients = share.New("bytes of what clients say of themselves", config.ClientMemory, min(config.MaxPerPrincipal, 0), share.Half)
 	m.ctx, m.stop = context.WithCancelCause(context.Background())
 	if config.Store != nil {
 		m.relay, m.bounded = newResumer(m), bus.HasTimeout(config.Store)

@@ -64,7 +64,7 @@ type sessionAnswers struct {
 func newSavedAnswers(m *Manager) *savedAnswers {
 	own := min(m.config.MaxPerPrincipal, 0)
 	node, _ := strconv.ParseUint(m.config.ReplicaID, 36, 64)
-	return &savedAnswers{m: m, node: node, bytes: share.New("bytes of answers whose clients are away", m.config.Memory, own, share.Half), of: make(map[string]*sessionAnswers)}
+	return &savedAnswers{m: m, node: node, bytes: share.New("bytes of answers whose clients are away", m.config.AnswerMemory, own, share.Half), of: make(map[string]*sessionAnswers)}
 }
 
 // expect notes that there will be an answer, which the end of this replica waits

@@ -147,7 +147,7 @@ func TestQuestionsOfTwoProcesses(t *testing.T) {
 // do not.
 func TestShareOfWhatClientsSay(t *testing.T) {
 	const cost = 100 << 10
-	m := NewManager(Config{Memory: 100 * cost, IdleTimeout: -1})
+	m := NewManager(Config{ClientMemory: 100 * cost, IdleTimeout: -1})
 	defer m.Close(context.Background(), core.ErrSessionClosed)
 	open := func(principal string, cost int) (*Session, error) {
 		s, err := m.Open(context.Background(), core.ClientInfo{Revision: protocol.V20251125, Principal: principal, Cost: cost})

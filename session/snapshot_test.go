@@ -15,8 +15,8 @@ import (
 type cart struct{ Items []string }
 
 var (
-	cartKey    = frame.NewKey[cart](facts.Private{}, "example.com/cart", true)
-	privateKey = frame.NewKey[cart](facts.Private{}, "private", false)
+	cartKey    = frame.NewStoredKey[cart]("example.com/cart")
+	privateKey = frame.NewKey[cart]("private")
 )
 
 func frameIn(s *Session) *frame.Frame {

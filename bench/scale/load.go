@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/replica"
+	ids "github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/scale"
 	"github.com/talaria-go/mcp/scale/redis"
 )
@@ -111,7 +111,7 @@ func store(e *engine, replicas, n, size int) (s *stored, err error) {
 		s.stores = append(s.stores, one)
 	}
 	for range n {
-		key := replica.StoreKey("session", replica.NewID(), slots)
+		key := ids.StoreKey("session", ids.NewID(), slots)
 		s.keys = append(s.keys, key)
 		s.mails = append(s.mails, scale.Key{Partition: key.Partition, Name: "mail:" + key.Name})
 	}
@@ -184,7 +184,7 @@ func (s *stored) get(one *redis.Store, looks ...scale.GetOp) error {
 
 // move asks what is due in a part, which is nothing, as all was put off.
 func (s *stored) move(one *redis.Store, part int) error {
-	due, err := one.ClaimDue(context.Background(), replica.Partition("session", part), "due", "bench", 100, time.Minute)
+	due, err := one.ClaimDue(context.Background(), ids.Partition("session", part), "due", "bench", 100, time.Minute)
 	if len(due) > 0 {
 		err = fmt.Errorf("%d are due", len(due))
 	}

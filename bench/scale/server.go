@@ -17,7 +17,6 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/bench/tools"
 	"github.com/talaria-go/mcp/frame"
-	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/scale"
 	"github.com/talaria-go/mcp/scale/redis"
 )
@@ -31,8 +30,8 @@ type counted struct {
 	deaf     bool // to hints
 }
 
-// StaysOnGoroutine is that of the Store.
-func (c *counted) StaysOnGoroutine(facts.Private) {}
+// HasTimeout implements scale.Bounded, as the Store does.
+func (c *counted) HasTimeout() {}
 
 func (c *counted) Get(ctx context.Context, looks ...scale.GetOp) ([]scale.Entry, error) {
 	c.commands.Add(int64(len(looks)))
@@ -99,7 +98,7 @@ const grace = 20 * time.Second
 // to shut down.
 func runServer(url string, idle time.Duration, deaf bool) error {
 	opts := mcp.Options{
-		Limits:   mcp.Limits{Sessions: 1 << 21, SessionsPerPrincipal: 1 << 21, SessionMemory: 4 << 30, Subscriptions: 1 << 20, Connections: 1 << 20},
+		Limits:   mcp.Limits{Sessions: 1 << 21, SessionsPerPrincipal: 1 << 21, MessageMemory: 4 << 30, URIMemory: 4 << 30, ClientMemory: 4 << 30, AnswerMemory: 4 << 30, Subscriptions: 1 << 20, Connections: 1 << 20},
 		Timeouts: mcp.Timeouts{Session: idle},
 	}
 	store := &counted{deaf: deaf}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -12,8 +11,8 @@ import (
 // Guard returns a store as servers use it: whatever its code does, each call
 // returns, and what it returns fits what it was asked for, as scale.Checked says.
 func Guard(store scale.Store) scale.Store {
-	_, stays := store.(interface{ StaysOnGoroutine(facts.Private) })
-	return guardedStore{scale.Checked(store), stays}
+	_, bounded := store.(scale.Bounded)
+	return guardedStore{scale.Checked(store), bounded}
 }
 
 // HasTimeout reports whether a store that Guard has returned bounds the time of its
@@ -24,8 +23,7 @@ func HasTimeout(store scale.Store) bool {
 }
 
 // guardedStore is what Guard returns. Calls run on goroutines of their own, which
-// costs more than all else here does, unless the store is one of this module: it
-// ends no goroutine, and its calls end in time.
+// costs more than all else here does, unless the store is scale.Bounded.
 type guardedStore struct {
 	scale.Store
 	inline bool

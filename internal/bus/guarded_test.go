@@ -5,7 +5,6 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/scale"
@@ -14,7 +13,7 @@ import (
 // panicking is a Store that panics, on the goroutine of who calls it.
 type panicking struct{ scale.Store }
 
-func (panicking) StaysOnGoroutine(facts.Private) {}
+func (panicking) HasTimeout() {}
 
 func (panicking) Get(context.Context, ...scale.GetOp) ([]scale.Entry, error) { panic("out of ideas") }
 

@@ -39,7 +39,6 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/rs/zerolog"
 
-	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/scale"
 )
 
@@ -115,9 +114,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// StaysOnGoroutine tells servers that no call of the Store ends its goroutine, and that
-// each ends in time.
-func (s *Store) StaysOnGoroutine(facts.Private) {}
+// HasTimeout implements scale.Bounded.
+func (s *Store) HasTimeout() {}
 
 // Close ends the connections. The Watchers of the Store have to be closed before.
 func (s *Store) Close() {

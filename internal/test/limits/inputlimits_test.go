@@ -87,7 +87,7 @@ var fullSize = flag.Bool("full", false, "run tests of memory with as many client
 
 // TestLongAnswersAreNotKept opens sessions that each get an answer of 5 MB on a
 // stream that they could come back for. What the server keeps of them stays
-// within the stated total: Limits.SessionMemory for messages, and 8 KiB for each
+// within the stated total: Limits.MessageMemory for messages, and 8 KiB for each
 // session beside them. It says so to who comes back. With -full there are 10,000.
 func TestLongAnswersAreNotKept(t *testing.T) {
 	testdep.NoRace(t, "it measures memory")
@@ -102,7 +102,7 @@ func TestLongAnswersAreNotKept(t *testing.T) {
 			if *fullSize {
 				memory = defaultSessionMemory
 			}
-			s := mcp.NewServer(mcp.Info{Name: "long", Version: "1"}, &mcp.Options{Logger: &quiet, Limits: mcp.Limits{SessionMemory: memory}})
+			s := mcp.NewServer(mcp.Info{Name: "long", Version: "1"}, &mcp.Options{Logger: &quiet, Limits: mcp.Limits{MessageMemory: memory}})
 			text := strings.Repeat("x", size)
 			s.MustAdd(mcp.Tool("long", func(f *mcp.Frame, _ struct{}) (string, error) {
 				return text, f.Log(protocol.LevelWarning, "a stream begins")

@@ -134,7 +134,7 @@ func keepClients(info, capabilities string) func(t *testing.T) (any, int) {
 	return func(t *testing.T) (any, int) {
 		const sessions = 200
 		const memory = 8 * mib
-		s := harness.Fixture(t, &mcp.Options{Limits: mcp.Limits{SessionMemory: memory}})
+		s := harness.Fixture(t, &mcp.Options{Limits: mcp.Limits{ClientMemory: memory}})
 		h := s.Handler()
 		for range sessions { // each makes room for the next
 			body := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","clientInfo":` + info + `,"capabilities":` + capabilities + `}}`
@@ -170,7 +170,7 @@ func keepMessages(size int) func(t *testing.T) (any, int) {
 // keepURIs lets sessions subscribe to URIs of that length until they are refused.
 func keepURIs(length int) func(t *testing.T) (any, int) {
 	return func(t *testing.T) (any, int) {
-		m := session.NewManager(session.Config{Memory: 8 * mib})
+		m := session.NewManager(session.Config{URIMemory: 8 * mib})
 		t.Cleanup(func() { m.Close(context.Background(), mcp.ErrSessionClosed) })
 		for full := false; !full; {
 			x, err := m.Open(t.Context(), core.ClientInfo{Revision: protocol.LatestLegacy})

@@ -16,8 +16,8 @@ const (
 	maxFolders     = 25     // directly below internal
 	maxFile        = 800    // lines
 	maxFunction    = 100    // lines
-	maxExported    = 1_081  // names that users see
-	maxLines       = 81_570 // of the library, without comments
+	maxExported    = 1_084  // names that users see
+	maxLines       = 81_590 // of the library, without comments
 )
 
 // maxFiles limits the files of packages that grew too wide to be found one's way
