@@ -2,7 +2,7 @@
 // rounds, which clients carry, and what sessions, tasks and messages between
 // replicas keep in a scale.Store.
 //
-// What was sealed is bound to where it belongs: it opens only with the same
+// A sealed value is bound to where it belongs: it opens only with the same
 // binding, so that the operator of a store cannot move it to another place. An
 // older value can be put in the place of a newer one; a caller that must prevent
 // this has to check it.
