@@ -85,6 +85,10 @@ func MadeOption(of option.Tool) ToolOption {
 			set.foreign = true
 			return
 		}
+		if of.Listed != nil {
+			set.listed, set.as = of.Listed, of.As
+			return
+		}
 		if of.View == "" && !of.AppOnly {
 			set.fault("%s: there is no view without a URI", of.Name)
 		}

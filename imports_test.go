@@ -81,6 +81,7 @@ var importGraph = map[string][]string{
 
 	"internal/clients/origin":          {"internal/facts", "internal/jsonx", "internal/wire", "internal/safely", "internal/visible", "protocol"},
 	"openapi":                          {"", "internal/jsonx", "internal/names", "internal/option", "internal/clients/origin", "internal/visible", "protocol", "schema/raw"},
+	"toolsearch":                       {"", "internal/jsonx", "internal/option", "internal/wire", "protocol", "schema/raw"},
 	"client/internal/link":             {"internal/safely", "internal/visible", "protocol", "transport"},
 	"client/internal/linktest":         {"protocol", "client/internal/link"},
 	"client/internal/connlink":         {"internal/safely", "internal/jsonx", "protocol", "transport", "client/internal/link"},
@@ -160,7 +161,7 @@ var importGraph = map[string][]string{
 	"cmd/talaria/internal/proxy":      {"internal/jsonx", "internal/wire", "", "internal/clients/subscriptions", "internal/visible", "client", "protocol", "transport"},
 	"cmd/talaria/internal/dev":        {"internal/pause"},
 	"cmd/talaria/internal/login":      {"internal/jsonx", "internal/tooling/files", "auth/oauth", "cmd/talaria/internal/shellwords", "protocol"},
-	"cmd/talaria":                     {"gateway", "", "internal/names", "internal/tooling/hostrules", "internal/tooling/files", "internal/tooling/toollock", "internal/tooling/recording", "cmd/talaria/internal/statedir", "cmd/talaria/internal/record", "cmd/talaria/internal/browser", "cmd/talaria/internal/inspector", "client/skills", "internal/wire", "auth/oauth", "internal/visible", "client", "client/config", "protocol", "transport", "cmd/talaria/internal/login", "cmd/talaria/internal/shellwords", "cmd/talaria/internal/console", "cmd/talaria/internal/hosts", "cmd/talaria/internal/scaffold", "cmd/talaria/internal/arguments", "cmd/talaria/internal/form", "cmd/talaria/internal/editor", "cmd/talaria/internal/render", "cmd/talaria/internal/terminal", "cmd/talaria/internal/shell", "cmd/talaria/internal/proxy", "cmd/talaria/internal/bundle", "cmd/talaria/internal/dev"},
+	"cmd/talaria":                     {"toolsearch", "gateway", "", "internal/names", "internal/tooling/hostrules", "internal/tooling/files", "internal/tooling/toollock", "internal/tooling/recording", "cmd/talaria/internal/statedir", "cmd/talaria/internal/record", "cmd/talaria/internal/browser", "cmd/talaria/internal/inspector", "client/skills", "internal/wire", "auth/oauth", "internal/visible", "client", "client/config", "protocol", "transport", "cmd/talaria/internal/login", "cmd/talaria/internal/shellwords", "cmd/talaria/internal/console", "cmd/talaria/internal/hosts", "cmd/talaria/internal/scaffold", "cmd/talaria/internal/arguments", "cmd/talaria/internal/form", "cmd/talaria/internal/editor", "cmd/talaria/internal/render", "cmd/talaria/internal/terminal", "cmd/talaria/internal/shell", "cmd/talaria/internal/proxy", "cmd/talaria/internal/bundle", "cmd/talaria/internal/dev"},
 }
 
 // thirdParty says which packages may import which modules of others.
@@ -174,7 +175,7 @@ var thirdParty = map[string][]string{
 	"github.com/redis/rueidis":              {"scale/redis"},
 	"go.opentelemetry.io/otel":              {"telemetry", "telemetry/example"},
 	"github.com/go-chi/chi":                 {"internal/test/programs/notes", "cmd/example", "internal/test/harness"},
-	"golang.org/x/text":                     {"schema/internal/wording", "skill"},
+	"golang.org/x/text":                     {"schema/internal/wording", "skill", "toolsearch"},
 	"github.com/go-jose/go-jose":            {"auth", "auth/authtest", "auth/oauth"},
 	"golang.org/x/oauth2":                   {"auth/oauth"},
 	"code.dny.dev/ssrf":                     {"auth/authtest", "auth/oauth/internal/outbound"},

@@ -408,3 +408,14 @@ func (o *Options) tasks(failed func(error)) engine.Config {
 func (o *Options) rounds() ask.AskersConfig {
 	return ask.AskersConfig{Expiry: o.Timeouts.Question, MaxRounds: o.Limits.Rounds, MaxState: o.Limits.RequestState, MaxOpen: o.Limits.Questions}
 }
+
+// newRounds makes what asks modern clients. It panics on keys that cannot
+// seal, as NewServer does on other faults.
+func newRounds(opts Options) *ask.Askers {
+	if len(opts.StateKeys) == 0 && opts.Store != nil {
+		panic("mcp: NewServer: Options.Store is for servers that share their work, and they need the same Options.StateKeys: " +
+			"without them no other server, nor this one after a restart, continues a request that asked its client something. " +
+			"Give all of them the same secret of 16 random bytes or more")
+	}
+	return ask.NewAskers(opts.sealer(seal.Rounds), opts.rounds())
+}

@@ -74,7 +74,9 @@ type toolSettings struct {
 	ui             wire.ToolUI // what package app says
 	inputSchema    json.RawMessage
 	outputSchema   json.RawMessage
-	foreign        bool // another program wrote its schema
+	foreign        bool     // another program wrote its schema
+	listed         []string // what package toolsearch says, and so is as
+	as             func(f *frame.Frame, definition protocol.Tool) protocol.Tool
 }
 
 // tools is a ToolOption that nothing but tools takes.
@@ -212,7 +214,13 @@ func (t *tool) compile(c *compiler) error {
 	t.noteHosts(c, *definition, input.plan, def)
 	e := set.entry(definition)
 	e.Task, e.View = set.task != nil, set.ui.View
-	e.Headers = def.headers
+	e.Headers, e.Listed = def.headers, set.listed
+	if set.as != nil {
+		e.As = func(f *frame.Frame) any {
+			own := set.as(f, *definition)
+			return &own
+		}
+	}
 	e.Serve = t.caller(c, input, output, schemaDigest(sha256.Sum256(slices.Concat(def.exact, []byte{0}, output.schema))))
 	c.entries = append(c.entries, e)
 	return nil

@@ -78,6 +78,10 @@ type Entry struct {
 	// View is the URI of the view that hosts show for results of the tool; "" without
 	// one. If the view does not exist, the tool is described without it.
 	View string
+	// Listed are the names of the tools in the lists of clients that see this tool, which
+	// finds the others; nil is all tools. They have "anthropic/alwaysLoad" for all clients.
+	// It ends where the catalog is mounted: there, lists have all tools.
+	Listed []string
 	// Under returns what reads a resource of which the text differs below a prefix
 	// that the names of tools have by a mount; nil is Serve, wherever it is.
 	Under func(prefix string) frame.Handler

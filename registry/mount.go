@@ -202,7 +202,7 @@ func (m *mount) graft(e *Entry) *Entry {
 		known = key
 	}
 	mounted.Definition = m.renamed(e.Definition)
-	mounted.from, mounted.copy = e.from+m.name, e
+	mounted.from, mounted.copy, mounted.Listed = e.from+m.name, e, nil
 	as := func(f *frame.Frame) *frame.Frame {
 		if m.prefix == "" || known == "" {
 			return f

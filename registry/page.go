@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"sort"
 	"strings"
 	"sync"
@@ -26,7 +27,9 @@ type list struct {
 	// restricted is set if some entry has a rule who may see it, scoped if some
 	// entry needs scopes.
 	restricted, scoped bool
-	views              bool // some tool has one
+	views              bool            // some tool has one
+	finder             *Entry          // the tool with Listed; nil if there is none
+	listed             map[string]bool // the names in its Listed
 
 	mu          sync.RWMutex
 	digest      []byte // nil until it is requested
@@ -62,6 +65,12 @@ func newList(config *Config, kind Kind, entries []*Entry) *list {
 		l.restricted = l.restricted || e.Visible != nil || e.As != nil
 		l.scoped = l.scoped || len(e.Scopes) > 0
 		l.views = l.views || e.View != ""
+		if e.Listed != nil {
+			l.finder, l.listed = e, make(map[string]bool, len(e.Listed))
+			for _, name := range e.Listed {
+				l.listed[name] = true
+			}
+		}
 	}
 	return l
 }
@@ -204,9 +213,9 @@ func (l *list) encode(start int, rev protocol.Revision, f *frame.Frame, keep, vi
 		var definition json.RawMessage
 		key := definitionKey{rev, l.entries[i].View == "" || viewed(l.entries[i])}
 		if e := l.entries[i]; e.As != nil {
-			definition, err = e.defineAs(e.For(f), rev, key.viewed)
+			definition, err = l.describe(e, e.For(f), key)
 		} else {
-			definition, err = l.define(i, key, keep != nil)
+			definition, err = l.define(i, key, keep != nil && !l.listed[l.entries[i].Key()])
 		}
 		if err != nil {
 			return nil, 0, fmt.Errorf("%s %q: %w", l.member, l.entries[i].Key(), err)
@@ -246,7 +255,7 @@ func (l *list) encode(start int, rev protocol.Revision, f *frame.Frame, keep, vi
 // check who may see what. Pages that are kept need it once.
 func (l *list) define(i int, key definitionKey, again bool) (json.RawMessage, error) {
 	if !again {
-		return l.entries[i].define(key.rev, key.viewed)
+		return l.describe(l.entries[i], l.entries[i].Definition, key)
 	}
 	l.mu.RLock()
 	all := l.definitions[key]
@@ -266,7 +275,7 @@ func (l *list) defineAll(key definitionKey) ([]json.RawMessage, error) {
 	all := make([]json.RawMessage, len(l.entries))
 	for i, e := range l.entries {
 		var err error
-		if all[i], err = e.define(key.rev, key.viewed); err != nil {
+		if all[i], err = l.describe(e, e.Definition, key); err != nil {
 			return nil, err
 		}
 	}
@@ -277,4 +286,19 @@ func (l *list) defineAll(key definitionKey) ([]json.RawMessage, error) {
 	}
 	l.definitions[key] = all
 	return all, nil
+}
+
+// alwaysLoad is the member of _meta by which hosts that search tools themselves, such as
+// Claude Code, keep a tool in sight of the model.
+const alwaysLoad = "anthropic/alwaysLoad"
+
+// describe returns the JSON of a definition of e, with the mark of what is always listed.
+func (l *list) describe(e *Entry, definition any, key definitionKey) (json.RawMessage, error) {
+	if tool, ok := definition.(*protocol.Tool); ok && l.listed[tool.Name] {
+		marked := *tool
+		marked.Meta = map[string]any{alwaysLoad: true}
+		maps.Copy(marked.Meta, tool.Meta)
+		definition = &marked
+	}
+	return e.defineAs(definition, key.rev, key.viewed)
 }

@@ -78,6 +78,7 @@ func (v View) whole(kind Kind) *list {
 	}
 	return &list{
 		config: shared.config, member: shared.member, entries: sorted(all), pages: map[pageKey]keptPage{},
+		finder: shared.finder, listed: shared.listed,
 		restricted: shared.restricted || own.restricted, scoped: shared.scoped || own.scoped, views: shared.views || own.views,
 	}
 }
@@ -85,6 +86,9 @@ func (v View) whole(kind Kind) *list {
 // shows reports whether e is there for the client. The filter is that of the
 // server for the session's own components, too.
 func (v View) shows(e *Entry) bool { return v.catalog.shows(v.f, e) }
+
+// offers reports whether lists have e for the client.
+func (v View) offers(e *Entry) bool { return v.shows(e) && v.f.HasScope(e.Scopes...) }
 
 // Page returns the result of listing a kind that starts after cursor, a JSON
 // string that an earlier page gave, or nil for the first page. What the client
@@ -104,14 +108,15 @@ func (v View) Page(kind Kind, cursor []byte) (protocol.RawResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	page, _, err := whole.encode(start, v.f.Revision(), v.f, func(e *Entry) bool { return v.shows(e) && v.f.HasScope(e.Scopes...) }, viewed)
+	brief := whole.finder != nil && v.offers(whole.finder)
+	page, _, err := whole.encode(start, v.f.Revision(), v.f, func(e *Entry) bool { return (!brief || whole.listed[e.Key()]) && v.offers(e) }, viewed)
 	return page, err
 }
 
 // uniform reports whether a list is the same for every client: all of it is there for
 // all clients, and so are the views of tools, which it names.
 func (v View) uniform(l *list) bool {
-	if v.catalog.config.Filter != nil || l.restricted || l.scoped {
+	if v.catalog.config.Filter != nil || l.restricted || l.scoped || l.finder != nil {
 		return false
 	}
 	if !l.views {

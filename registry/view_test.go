@@ -2,11 +2,13 @@ package registry
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -74,7 +76,7 @@ func allPages(t *testing.T, view View) (pages []string) {
 			return pages
 		}
 		value, _, _ := strings.Cut(rest, ",")
-		cursor = []byte(value)
+		cursor = []byte(strings.TrimRight(value, "}")) // the end of the page, in revisions without what follows
 	}
 	t.Fatal("the pages do not end")
 	return nil
@@ -122,6 +124,61 @@ func TestViewFilter(t *testing.T) {
 		}
 		if _, ok := v.Get(KindPrompt, "a"); !ok {
 			t.Errorf("%s: a is gone", name)
+		}
+	}
+}
+
+// TestListed: a client that sees a tool with Listed has a list of those names alone; others, and
+// catalogs around, have all.
+func TestListed(t *testing.T) {
+	c, outer, own, seen := New(Config{PageSize: 2}), New(Config{}), New(Config{}), true
+	named := func(name string) *Entry {
+		return &Entry{Definition: &protocol.Tool{Name: name, InputSchema: []byte(`{"type":"object"}`), Meta: map[string]any{"own": name}}}
+	}
+	finder := named("find")
+	finder.Listed = []string{"find", "b", "nothing", "d", "e"}
+	finder.Visible = func(*frame.Frame) bool { return seen }
+	if err := errors.Join(c.Add(named("a"), named("b"), named("c"), named("d"), named("e"), finder), own.Add(named("mine"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := outer.Internal(facts.Private{}).Mount(c, "in_", func(h frame.Handler) frame.Handler { return h }, func(error) {}, func([]*Entry) {}); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		catalog *Catalog
+		seen    bool
+		want    string // an exclamation mark is for what is always loaded
+	}{
+		{c, true, "b! d! e! find!"},
+		{c, false, "a b! c d! e! mine"},
+		{outer, true, "in_a in_b in_c in_d in_e in_find mine"},
+	} {
+		seen = row.seen
+		for _, rev := range protocol.Revisions() {
+			var got []string
+			for _, page := range allPages(t, row.catalog.View(in(rev), own)) {
+				var list struct {
+					Tools []struct {
+						Name string
+						Meta map[string]any `json:"_meta"`
+					}
+				}
+				if err := json.Unmarshal([]byte(page), &list); err != nil {
+					t.Fatal(err)
+				}
+				for _, tool := range list.Tools {
+					if tool.Meta["own"] == nil {
+						t.Errorf("%s lost its _meta", tool.Name)
+					}
+					if tool.Meta["anthropic/alwaysLoad"] == true {
+						tool.Name += "!"
+					}
+					got = append(got, tool.Name)
+				}
+			}
+			if text := strings.Join(got, " "); text != row.want {
+				t.Errorf("%s: the list has %s, want %s", rev, text, row.want)
+			}
 		}
 	}
 }

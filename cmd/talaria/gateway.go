@@ -19,6 +19,7 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/gateway"
 	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/toolsearch"
 )
 
 // gatewayCommand offers all servers of a configuration file as one.
@@ -29,13 +30,14 @@ type gatewayCommand struct {
 	path     string
 	stdio    bool
 	check    bool
+	search   bool
 	insecure bool
 	inputs   *inputs
 }
 
 func (g *gatewayCommand) command() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "gateway --config FILE (--http ADDRESS | --stdio | --check)", Short: "Offer all servers of a configuration file as one", GroupID: groupMore,
+		Use: "gateway --config FILE (--http ADDRESS | --stdio | --check) [--search]", Short: "Offer all servers of a configuration file as one", GroupID: groupMore,
 		Long: `Gateway offers the servers of a configuration file, such as .mcp.json, as one server.
 Names of tools and prompts begin with the name of their server, as in github_search.
 The file is read again when it changes, and on SIGHUP; other servers stay connected.
@@ -44,6 +46,9 @@ The member "talaria" of a server chooses and changes its tools:
 
   "talaria": {"only": ["read_*"], "hide": ["read_secret"], "rules": [
     {"tool": "search", "name": "find", "description": "…", "fixed": {"org": "acme"}}]}
+
+With --search, lists have only tools that search and call the others, for hosts that
+cannot search themselves.
 
 Over HTTP, all callers use the credentials of the file, without authentication. So the
 address has to be one of this machine, unless --insecure is given.`,
@@ -57,6 +62,7 @@ address has to be one of this machine, unless --insecure is given.`,
 	flags.StringVar(&g.path, "path", "/mcp", "the `path` of the HTTP endpoint")
 	flags.BoolVar(&g.stdio, "stdio", false, "serve standard input and output")
 	flags.BoolVar(&g.check, "check", false, "connect to all servers, print the tools and what is left out, and end")
+	flags.BoolVar(&g.search, "search", false, "list only tools that search and call the others")
 	flags.BoolVar(&g.insecure, "insecure", false, "serve an address that others can reach, without authentication")
 	return cmd
 }
@@ -94,6 +100,11 @@ func (g *gatewayCommand) run(ctx context.Context, flags *pflag.FlagSet) error {
 	}
 	logger := zerolog.New(zerolog.ConsoleWriter{Out: g.console.ErrLines(), NoColor: true}).Level(zerolog.WarnLevel).With().Timestamp().Logger()
 	server := mcp.NewServer(mcp.Info{Name: "talaria-gateway", Version: version()}, &mcp.Options{Logger: &logger})
+	if g.search {
+		if err := toolsearch.Add(server, nil); err != nil {
+			return err
+		}
+	}
 	gate := gateway.New(server, &gateway.Options{Client: client.Options{Info: client.Info{Name: "talaria-gateway", Version: version()}}})
 	defer func() { _ = gate.Close() }() // it returns no error
 	applied := gate.Apply(file, nil)

@@ -28,6 +28,11 @@ func writeServers(t *testing.T, file string, servers map[string]string) {
 	}
 }
 
+// bridgeArgs starts a gateway of a file over standard input and output.
+func bridgeArgs(file string) []string {
+	return []string{os.Args[0], "gateway", "--config", file, "--stdio"}
+}
+
 // A file of servers is offered as one server, and followed while clients call.
 func TestGateway(t *testing.T) {
 	t.Parallel()
@@ -64,8 +69,16 @@ func TestGateway(t *testing.T) {
 			t.Fatalf("got %+v", got)
 		}
 	}
-	bridge := quoted([]string{os.Args[0], "gateway", "--config", file, "--stdio"})
+	bridge := quoted(bridgeArgs(file))
 	if got := talaria(t, "", "call", bridge, "--env", "TALARIA_COMMAND=1", "more_calculate", "operation=add", "a=40", "b=2"); got.code != 0 || !strings.Contains(got.stdout, "42") {
+		t.Errorf("got %+v", got)
+	}
+	for query, want := range map[string]string{"calculate numbers": `"name":"more_calculate"`, "bake bread": "No tool has the words: bake, bread."} {
+		if got := talaria(t, "", "call", quoted(append(bridgeArgs(file), "--search")), "--env", "TALARIA_COMMAND=1", "search_tools", "query="+query); got.code != 0 || !strings.Contains(got.stdout, want) {
+			t.Errorf("%s: got %+v", query, got)
+		}
+	}
+	if got := talaria(t, "", "call", quoted(append(bridgeArgs(file), "--search")), "--env", "TALARIA_COMMAND=1", "call_tool", "name=more_calculate", `arguments={"operation":"add","a":40,"b":2}`); got.code != 0 || !strings.Contains(got.stdout, "42") {
 		t.Errorf("got %+v", got)
 	}
 	cancel()

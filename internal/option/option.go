@@ -78,6 +78,10 @@ type Tool struct {
 	// Foreign is set for schemas of other programs, which the author of the server cannot
 	// change: the log has no warnings about them.
 	Foreign bool
+	// Listed and As are what registry.Entry has under these names; As takes the definition
+	// that all clients have.
+	Listed []string
+	As     func(f *frame.Frame, definition protocol.Tool) protocol.Tool
 	// Visible reports whether the tool is there for the client of f; nil is for all.
 	Visible func(f *frame.Frame) bool
 }

@@ -51,6 +51,7 @@ func init() {
 	tell("test:TestObserverEndsThatDoNotReturn", "frame.Observer.End", "frame.Observer.Event")
 	tell("test:TestDoorOfNotifications", "mcp.Server.OnNotification(fn)")
 	tell("test:TestCredentials", "gateway.Upstream.For")
+	tell("test:TestWhenThatDoesNotReturn", "toolsearch.Options.When")
 	tell("test:TestCodeThatDoesNotReturn", "mcp.Tool(fn)", "schema.NewRule(check)", "schema.NewStructRule(check)", "schema.Options.Formats")
 	tell("test:TestEndsThatDoNotReturn", "mcp.Options.OnSessionEnd", "mcp.Server.WithSession(fn)")
 	tell("test:TestConnectionsThatDoNotReturn", "transport.Conn", "transport.NewSocket(conn)", "mcp.Server.Serve(listener)", "mcp.Server.ServeUpgrade(upgrade)")
