@@ -71,8 +71,8 @@ func ErrorFor(e *protocol.Error, rev protocol.Revision, uri string) *protocol.Er
 }
 
 // IsNotFound reports whether e, with which a server of rev answered a request to read the
-// resource at uri, means that there is no such resource. The official Go SDK answers as in
-// modern revisions in all of them, and its message says it.
+// resource at uri, means that there is no such resource. The official Go SDK gives the
+// answer of modern revisions in older ones, too, with a message that says it.
 func IsNotFound(e *protocol.Error, rev protocol.Revision, uri string) bool {
 	if e.Code != protocol.CodeInvalidParams {
 		return e.Code == protocol.CodeResourceNotFound
