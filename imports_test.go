@@ -298,7 +298,7 @@ func thirdPartyAllowed(dir, path string) bool {
 // same ones; two values may print alike.
 func TestNoAddresses(t *testing.T) {
 	testdep.NoRace(t, "it reads the source")
-	address := regexp.MustCompile(`%[-+# 0-9]*p|uintptr\(unsafe\.Pointer|\.Pointer\(\)|\[fmt\.Sprint|\.(Load|Store|LoadOrStore|Get|Put|Delete)\(fmt\.Sprint`)
+	address := regexp.MustCompile(`%[-+# 0-9]*p\b|uintptr\(unsafe\.Pointer|\.Pointer\(\)|\[fmt\.Sprint|\.(Load|Store|LoadOrStore|Get|Put|Delete)\(fmt\.Sprint`)
 	files := 0
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/tasks"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
@@ -34,7 +35,7 @@ func TestOptionsComplete(t *testing.T) {
 	// Those whose zero and negative values mean something below, as they are.
 	passed := map[string]bool{
 		"ConnectionsPerPrincipal": true, "SubscriptionsPerPrincipal": true, "SessionsPerPrincipal": true, "History": true, "TasksPerPrincipal": true, "TasksRunningPerPrincipal": true,
-		"Call": true, "Read": true, "Write": true, "KeepAlive": true, "Session": true, "StreamAge": true,
+		"Call": true, "Read": true, "Write": true, "KeepAlive": true, "EventLog": true, "Session": true, "StreamAge": true,
 	}
 	var zero, none Options
 	for _, group := range []reflect.Value{reflect.ValueOf(&none.Limits).Elem(), reflect.ValueOf(&none.Timeouts).Elem()} {
@@ -42,6 +43,10 @@ func TestOptionsComplete(t *testing.T) {
 			group.Field(i).SetInt(-1)
 		}
 	}
+	if err := safely.Try(func() error { none.complete(); return nil }); err == nil {
+		t.Error("a negative EventLog is no error")
+	}
+	none.Limits.EventLog = 0
 	zero.complete()
 	none.complete()
 	for _, group := range []string{"Limits", "Timeouts"} {

@@ -168,7 +168,7 @@ func refusalWays() []refusalWay {
 		{"Manager.ServeUpgrade", "the host of a WebSocket", mcp.Options{}, func(x *harness.Refusing) { x.Do("GET", "/ws", "", "Host: evil.example") }, "host", "websocket"},
 		{"Manager.ServeUpgrade", "what is no WebSocket", mcp.Options{}, func(x *harness.Refusing) { x.Do("GET", "/ws", "") }, "upgrade", "websocket"},
 		{"Manager.ServeUpgrade", "too many WebSockets", mcp.Options{Limits: mcp.Limits{Connections: 1}}, func(x *harness.Refusing) { x.SSE(); x.Do("GET", "/ws", "") }, "busy", "websocket"},
-		{"endpoint.Connect", "too many connections", mcp.Options{Limits: mcp.Limits{Connections: 1}}, func(x *harness.Refusing) { x.SSE(); x.Do("GET", "/mcp", "") }, "busy", "sse"},
+		{"endpoint.connect", "too many connections", mcp.Options{Limits: mcp.Limits{Connections: 1}}, func(x *harness.Refusing) { x.SSE(); x.Do("GET", "/mcp", "") }, "busy", "sse"},
 		{"tooMany", "too many sessions", mcp.Options{Limits: mcp.Limits{Sessions: 1}}, func(x *harness.Refusing) {
 			x.Post(harness.Pinged, x.In("2025-11-25"))
 			x.Session = ""
@@ -195,9 +195,9 @@ func refusalWays() []refusalWay {
 		{"Requests.Enter", "a second request with the id", mcp.Options{}, func(x *harness.Refusing) { x.Busy("1", "1") }, "duplicate_id", ""},
 		{"Requests.Enter", "too many requests", mcp.Options{Limits: mcp.Limits{Concurrent: 1}}, func(x *harness.Refusing) { x.Busy("1", "2") }, "busy", ""},
 		{"unknownStream", "no such event", mcp.Options{}, func(x *harness.Refusing) { x.Do("GET", "/mcp", "", x.In("2025-11-25"), "Last-Event-Id: 77-1") }, "last_event", ""},
-		{"endpoint.Session", "the session of a store that does not answer", stored(), func(x *harness.Refusing) { h := x.Elsewhere(); x.Kill(); x.Post(harness.Pinged, h) }, "unavailable", ""},
+		{"endpoint.session", "the session of a store that does not answer", stored(), func(x *harness.Refusing) { h := x.Elsewhere(); x.Kill(); x.Post(harness.Pinged, h) }, "unavailable", ""},
 		{"endpoint.open", "a session in a store that does not answer", stored(), func(x *harness.Refusing) { x.Kill(); x.In("2025-11-25") }, "unavailable", ""},
-		{"endpoint.EndSession", "the end of a session in a store that does not answer", stored(), func(x *harness.Refusing) { h := x.In("2025-11-25"); x.Kill(); x.Do("DELETE", "/mcp", "", h) }, "unavailable", ""},
+		{"endpoint.endSession", "the end of a session in a store that does not answer", stored(), func(x *harness.Refusing) { h := x.In("2025-11-25"); x.Kill(); x.Do("DELETE", "/mcp", "", h) }, "unavailable", ""},
 
 		{"streamNotFound", "no such stream of HTTP+SSE", mcp.Options{}, func(x *harness.Refusing) { x.Do("POST", "/mcp?sessionId=nobody", harness.Pinged) }, "session_not_found", "sse"},
 		{"request.modernFault", "a modern request over HTTP+SSE", mcp.Options{}, func(x *harness.Refusing) { x.Do("POST", x.SSE(), harness.ModernSay) }, "era", "sse"},
@@ -315,7 +315,7 @@ var notRefused = map[string]struct {
 	"endpoint.open":     {1, "the handler has run: its session was not kept"},
 	"boundedAsker.Ask":  {1, "a question of a handler"},
 	"errShutsDown":      {11, "a shutdown between the look at the beginning and a later one"},
-	"sseConn.take":      {1, "the reader, which waits for nothing, has to be slower than 64 messages"},
+	"Posted.take":       {1, "the reader, which waits for nothing, has to be slower than 64 messages"},
 	"Replicas.answered": {2, "what another replica is handed, and does not take: Handler.notify tells of it"},
 }
 

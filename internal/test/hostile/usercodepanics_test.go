@@ -56,7 +56,8 @@ func init() {
 	tell("test:TestEndsThatDoNotReturn", "mcp.Options.OnSessionEnd", "mcp.Server.WithSession(fn)")
 	tell("test:TestConnectionsThatDoNotReturn", "transport.Conn", "transport.NewSocket(conn)", "mcp.Server.Serve(listener)", "mcp.Server.ServeUpgrade(upgrade)")
 	tell("test:TestStreamThatDoesNotReturn", "transport.NewStream(r)", "transport.NewStream(w)", "client.Stream(r)", "client.Stream(w)")
-	tell("test:TestStoreThatDoesNotReturn", "scale.Store", "scale.Watcher", "session.Config.StoreFailed")
+	tell("test:TestGuardWithoutGoroutine", "scale.Bounded")
+	tell("test:TestStoreThatDoesNotReturn", "scale.Store", "scale.Watcher", "session.Config.OnStoreError")
 	tell("test:TestBearerWithCodeThatDoesNotReturn", "auth.Verifier", "auth.VerifierFunc", "auth.Options.OnRefused")
 	tell("test:TestDoorsOfVerifiers", "auth.DPoPOptions.URL", "auth.IntrospectionOptions.Authorize", "auth.IntrospectionOptions.Client", "auth.JWTOptions.Check")
 	tell("test:TestKeysOfARoundTripperThatDoesNotReturn", "auth.KeyOptions.Client")
@@ -95,7 +96,7 @@ func init() {
 	tell("only package mcp and its own packages give or implement it, around code that is in the guard of the call",
 		"registry.Entry.Completers", "registry.Config.Coming", "registry.Config.Filter",
 		"registry.Entry.Directory", "registry.Entry.Match", "registry.Entry.As", "registry.Entry.Under", "registry.Entry.Visible",
-		"session.Manager.Attach(stop)", "session.Config.RestoredEnd", "session.Config.Dropped", "session.Manager.Share(tell)", "session.Session.OnEnd(fn)",
+		"session.Manager.AttachConn(stop)", "session.Config.OnRestoredEnd", "session.Config.Dropped", "session.Manager.StartReplication(tell)", "session.Session.OnEnd(fn)",
 		"protocol.Content", "protocol.Result", "client.Caller", "client.Transport")
 	tell("called on the goroutine of the test", "mcptest.Each(server)", "mcptest.Each(test)", "scaletest.Backend.Lose", "scaletest.Backend.Open")
 	tell("test:TestCredentialsThatDoNotReturn", "redis.Options.Credentials")

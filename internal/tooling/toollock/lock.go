@@ -13,8 +13,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/talaria-go/mcp/internal/tooling/files"
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/tooling/files"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
 )
