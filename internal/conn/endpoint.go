@@ -264,7 +264,7 @@ func (e endpoint) notify(c *streamable.Call) *protocol.Error {
 		asked, fault, id := false, (*protocol.Error)(nil), ""
 		if x != nil {
 			id = x.ID()
-			asked, fault = Replicas{e.Manager}.answered(x, &c.Message)
+			asked, fault = e.replicas().answered(x, &c.Message)
 		}
 		if !asked {
 			e.Manager.unasked(core.Transport{Kind: string(frame.HTTP), HTTP: c.HTTP}, id, &c.Message)
@@ -280,7 +280,7 @@ func (e endpoint) notify(c *streamable.Call) *protocol.Error {
 		case protocol.MethodInitialized:
 			x.SetInitialized()
 		case protocol.MethodCancelled:
-			Replicas{e.Manager}.cancelled(x, &c.Message)
+			e.replicas().cancelled(x, &c.Message)
 		}
 	}
 	ctx, done, ok := e.Running.Start(c.HTTP.Context())

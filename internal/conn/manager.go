@@ -174,7 +174,7 @@ func NewManager(c Config) *Manager {
 	m.askers = m.asker
 	if c.Post != nil {
 		for _, kind := range []string{letterEnded, letterSubscribed, letterCancel, letterAnswer} {
-			c.Post.Handle(kind, Replicas{m}.handleMessage)
+			c.Post.Handle(kind, m.replicas().handleMessage)
 		}
 	}
 	return m

@@ -38,6 +38,9 @@ const postTimeout = 5 * time.Second
 // Replicas passes messages between a Manager and the other replicas of its server.
 type Replicas struct{ *Manager }
 
+// replicas returns what m exchanges with other replicas.
+func (m *Manager) replicas() Replicas { return Replicas{m} }
+
 // tell tells all other replicas.
 func (r Replicas) tell(kind string, l letter) error {
 	body, err := json.Marshal(l)
