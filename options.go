@@ -276,7 +276,7 @@ const (
 	defaultFile                     = 16 << 20
 	defaultSessions                 = 10_000
 	defaultEvent                    = 1 << 20
-	defaultSessionMemory            = 64 << 20 // of each of the four budgets
+	defaultBudget                   = 64 << 20 // of each of the four budgets
 	defaultGrace                    = 10 * time.Second
 )
 
@@ -305,10 +305,10 @@ func (o *Options) complete() {
 		{&o.Limits.Concurrent, defaultMaxConcurrent},
 		{&o.Limits.Sessions, defaultSessions},
 		{&o.Limits.Event, defaultEvent},
-		{&o.Limits.MessageMemory, defaultSessionMemory},
-		{&o.Limits.URIMemory, defaultSessionMemory},
-		{&o.Limits.ClientMemory, defaultSessionMemory},
-		{&o.Limits.AnswerMemory, defaultSessionMemory},
+		{&o.Limits.MessageMemory, defaultBudget},
+		{&o.Limits.URIMemory, defaultBudget},
+		{&o.Limits.ClientMemory, defaultBudget},
+		{&o.Limits.AnswerMemory, defaultBudget},
 		{&o.Limits.Subscriptions, defaultMaxSubscriptions},
 		{&o.Limits.SubscriptionsPerConnection, defaultSubscriptionsPerConn},
 		{&o.Limits.ResourcesPerSubscription, defaultResourcesPerSubscription},

@@ -42,7 +42,7 @@ func newSubscriptions(s *Server) *subscriptions {
 		server: s, lists: make(map[string]*announcer, 3),
 		broker: conn.NewBroker(s.opts.Limits.Subscriptions, s.opts.Limits.SubscriptionsPerPrincipal, s.handler.KeepAlive()),
 	}
-	for _, method := range topics.ListPrefix {
+	for _, method := range topics.ListTopics {
 		u.lists[method] = &announcer{subscriptions: u, change: wire.NewChange(method, nil), topic: method}
 	}
 	if s.topics != nil {

@@ -204,9 +204,9 @@ func (m *Manager) add(s *Session) (*Session, error) {
 	there, crowded, err := m.insert(s)
 	for _, s := range crowded {
 		if m.config.Store != nil {
-			m.evictCopy(s, errTooManyStreams)
+			m.evictCopy(s, errEndedForRoom)
 		} else {
-			s.Close(errTooManyStreams)
+			s.Close(errEndedForRoom)
 		}
 	}
 	return there, err

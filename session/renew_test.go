@@ -331,7 +331,7 @@ func TestCopyLeavesMeanwhile(t *testing.T) {
 		m, _ := manage(t, store, idle)
 		defer m.Close(context.Background(), core.ErrSessionClosed)
 		s := opened(t, m)
-		store.do = func() { m.evictCopy(s, errTooManyStreams) }
+		store.do = func() { m.evictCopy(s, errEndedForRoom) }
 		if ends {
 			store.do = func() { _ = m.Stop(s, core.ErrSessionDeleted) }
 		}

@@ -44,8 +44,8 @@ import (
 	"github.com/talaria-go/mcp/scale"
 )
 
-// errTooManyStreams is the reason for which sessions end to make room.
-var errTooManyStreams = fmt.Errorf("%w to make room for others", core.ErrSessionClosed)
+// errEndedForRoom is the reason for which sessions end to make room.
+var errEndedForRoom = fmt.Errorf("%w to make room for others", core.ErrSessionClosed)
 
 // Session is one legacy session. It is safe for concurrent use. While idle it
 // costs no goroutine.

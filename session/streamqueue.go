@@ -227,7 +227,7 @@ func (b *streamQueue) drop() (n int) {
 // at most once, and its text is the same for all sessions.
 func cost(message []byte) int {
 	rest, ok := bytes.CutPrefix(message, []byte(`{"jsonrpc":"2.0","method":"`))
-	if method, whole := bytes.CutSuffix(rest, []byte(`"}`)); ok && whole && slices.Contains(topics.ListPrefix[:], string(method)) {
+	if method, whole := bytes.CutSuffix(rest, []byte(`"}`)); ok && whole && slices.Contains(topics.ListTopics[:], string(method)) {
 		return 0
 	}
 	return len(message)

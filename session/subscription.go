@@ -65,8 +65,8 @@ func (u *subscriptions) unsubscribeAll(s *Session, all bool) (marked bool) {
 
 // names returns the topics.
 func (u *subscriptions) names() []string {
-	names := make([]string, 0, len(topics.ListPrefix)+len(u.uris))
-	names = append(names, topics.ListPrefix[:]...)
+	names := make([]string, 0, len(topics.ListTopics)+len(u.uris))
+	names = append(names, topics.ListTopics[:]...)
 	for uri := range u.uris {
 		names = append(names, topics.ResourceTopic(uri))
 	}

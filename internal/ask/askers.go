@@ -27,7 +27,7 @@ const (
 	DefaultMaxOpen   = 1000
 )
 
-// Config bounds the rounds of a request.
+// AskersConfig bounds the rounds of a request.
 type AskersConfig struct {
 	Expiry    time.Duration // how long a client may take to answer; 0 means DefaultExpiry
 	MaxRounds int           // how often one request may be asked; 0 means DefaultMaxRounds

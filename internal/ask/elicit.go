@@ -170,7 +170,8 @@ func formOf(t reflect.Type, of *schema.Options) (*form, error) {
 	if of != nil {
 		options = *of
 	}
-	options.Output = false
+	// An answer comes from a person, through a client that may write 5 as "5".
+	options.Strict, options.RequiredNonZero, options.Output = false, false, false
 	plan, err := schema.Compile(t, &options)
 	if err != nil {
 		return nil, fmt.Errorf("mcp: %v cannot be a form: %w", t, err)

@@ -41,7 +41,7 @@ const (
 
 var (
 	// ErrNoReplica is the error of sending to a replica that is gone.
-	ErrNoReplica = errors.New("post: there is no such replica")
+	ErrNoReplica = errors.New("bus: there is no such replica")
 	// ErrReplicaLost is the error of sending to a replica that is probably dead, because it
 	// has not renewed its entry. If it lives, it receives the message. It wraps
 	// ErrNoReplica.
@@ -49,7 +49,7 @@ var (
 )
 
 // ErrMaybeDelivered is wrapped by the error of a message that may still arrive.
-var ErrMaybeDelivered = errors.New("post: whether the message arrives is not known")
+var ErrMaybeDelivered = errors.New("bus: whether the message arrives is not known")
 
 // Message is what one replica tells another.
 type Message struct {
@@ -101,6 +101,8 @@ type Bus struct {
 	// each box, and the bytes of the inbox that the store does not know to be read.
 	lastRead map[string]scale.Rev
 	unacked  int
+	// unknownKinds are the kinds without a handler that have been reported.
+	unknownKinds map[string]bool
 }
 
 // hint is a message that a Watcher brought.
@@ -113,7 +115,7 @@ type hint struct {
 func New(c Config) *Bus {
 	o := &Bus{
 		config: c, replicaID: strconv.FormatUint(1+rand.Uint64N(math.MaxUint64), 36), wake: make(chan struct{}, 1), done: make(chan struct{}), handlers: make(map[string]func(Message)),
-		retention: max(minRetention, min(c.MaxWait, maxRetention-replica.DeadAfter)+replica.DeadAfter), lastRead: make(map[string]scale.Rev),
+		retention: max(minRetention, min(c.MaxWait, maxRetention-replica.DeadAfter)+replica.DeadAfter), lastRead: make(map[string]scale.Rev), unknownKinds: make(map[string]bool),
 	}
 	o.inbox = "node:" + o.replicaID
 	o.ctx, o.stop = context.WithCancel(context.Background())
@@ -178,7 +180,7 @@ func (o *Bus) Send(ctx context.Context, node, kind string, body []byte) error {
 	known, lives, err := o.lookup(ctx, node)
 	switch {
 	case err != nil:
-		return fmt.Errorf("post: message to another replica: %w", err)
+		return fmt.Errorf("bus: message to another replica: %w", err)
 	case !known:
 		return ErrNoReplica
 	}
@@ -198,7 +200,7 @@ func (o *Bus) SendUnchecked(ctx context.Context, node, kind string, body []byte)
 	case errors.Is(err, scale.ErrUnavailable), err != nil && ctx.Err() != nil:
 		return fmt.Errorf("%w: %w", ErrMaybeDelivered, err)
 	case err != nil:
-		return fmt.Errorf("post: message to another replica: %w", err)
+		return fmt.Errorf("bus: message to another replica: %w", err)
 	case reader == closedReader:
 		return ErrNoReplica
 	}
@@ -210,7 +212,7 @@ func (o *Bus) SendUnchecked(ctx context.Context, node, kind string, body []byte)
 func (o *Bus) Broadcast(ctx context.Context, kind string, body []byte) error {
 	_, _, err := o.config.Store.Append(ctx, scale.AppendOp{Box: broadcastBox, Data: o.sealMessage(broadcastBox, kind, body), Keep: maxBroadcastBytes, TTL: minRetention})
 	if err != nil {
-		return fmt.Errorf("post: message to all replicas: %w", err)
+		return fmt.Errorf("bus: message to all replicas: %w", err)
 	}
 	return nil
 }
@@ -453,7 +455,10 @@ func (o *Bus) dispatch(box string, m scale.Message) {
 	}
 	handle := o.handlers[message.Kind]
 	if handle == nil { // of another version of the server
-		o.reportError(fmt.Errorf("bus: message of unknown kind %q from another replica", message.Kind))
+		if !o.unknownKinds[message.Kind] {
+			o.unknownKinds[message.Kind] = true
+			o.reportError(fmt.Errorf("bus: message of unknown kind %q from another replica", message.Kind))
+		}
 		return
 	}
 	handle(message)
@@ -467,15 +472,15 @@ func (o *Bus) sealMessage(box, kind string, body []byte) []byte {
 	return o.config.Seal.Seal(nil, append(text, body...), seal.Binding(box))
 }
 
-// openMessage opens what wrap returned.
+// openMessage opens what sealMessage returned.
 func (o *Bus) openMessage(box string, sealed []byte) (m Message, err error) {
 	text, _, err := o.config.Seal.Open(sealed, seal.Binding(box))
 	if err != nil {
-		return m, fmt.Errorf("post: a message of another replica does not open: %w", err)
+		return m, fmt.Errorf("bus: a message of another replica does not open: %w", err)
 	}
 	parts := bytes.SplitN(text, []byte("\n"), 3)
 	if len(parts) != 3 {
-		return m, errors.New("post: a message of another replica is none")
+		return m, errors.New("bus: a message of another replica is none")
 	}
 	return Message{From: string(parts[0]), Kind: string(parts[1]), Body: parts[2]}, nil
 }

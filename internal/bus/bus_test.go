@@ -452,6 +452,7 @@ func TestHandle(t *testing.T) {
 		a := open(t, store, key)
 		defer a.Close(t.Context())
 		send(t, a, a, "unknown", "1")
+		send(t, a, a, "unknown", "1")
 		send(t, a, a, "x", "2")
 		a.want(t, "x=2")
 		if len(a.errs) != 1 || !strings.Contains(a.errs[0].Error(), `unknown kind "unknown"`) {

@@ -186,7 +186,7 @@ func (f *inventory) changedLists(next map[string]map[string]string) (topics []st
 		}
 		return false
 	}
-	for _, topic := range ListPrefix {
+	for _, topic := range ListTopics {
 		if len(f.known) > 0 && (alone(f.known, next, topic) || alone(next, f.known, topic)) {
 			topics = append(topics, topic)
 		}

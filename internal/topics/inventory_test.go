@@ -13,7 +13,7 @@ import (
 // serves makes a hub serve lists of which all have the digest, but for tools.
 func (h *hub) serves(release, tools string) {
 	h.mu.Lock()
-	h.offers = map[string]string{ListPrefix[0]: tools, ListPrefix[1]: release, ListPrefix[2]: release}
+	h.offers = map[string]string{ListTopics[0]: tools, ListTopics[1]: release, ListTopics[2]: release}
 	h.mu.Unlock()
 	h.MarkServing()
 	synctest.Wait()
@@ -36,8 +36,8 @@ func TestReleases(t *testing.T) {
 		t.Run(fmt.Sprint("killed=", killed), func(t *testing.T) {
 			together(t, 4, func(t *testing.T, e *engine, hubs []*hub) {
 				old, tester := hubs[:3], hubs[3]
-				tester.Subscribe(nil, ListPrefix[0], 0)
-				tester.Subscribe(nil, ListPrefix[1], 0)
+				tester.Subscribe(nil, ListTopics[0], 0)
+				tester.Subscribe(nil, ListTopics[1], 0)
 				told := func(when string, lists ...string) {
 					t.Helper()
 					time.Sleep(time.Minute)
@@ -52,8 +52,8 @@ func TestReleases(t *testing.T) {
 					come := open(t, e)
 					come.serves("1", "b")
 					if next = append(next, come); i == 0 {
-						told("the first of the next", ListPrefix[0])
-						come.want(t, "the first of the next itself", ListPrefix[0])
+						told("the first of the next", ListTopics[0])
+						come.want(t, "the first of the next itself", ListTopics[0])
 					}
 					if killed {
 						h.kill(e)
@@ -61,7 +61,7 @@ func TestReleases(t *testing.T) {
 						h.Close(context.Background())
 					}
 					if i == len(old)-1 {
-						told("the last has gone", ListPrefix[0])
+						told("the last has gone", ListTopics[0])
 					} else {
 						told("between")
 					}
@@ -104,7 +104,7 @@ func TestFleetKeys(t *testing.T) {
 func TestFleetIsQuiet(t *testing.T) {
 	together(t, 3, func(t *testing.T, e *engine, hubs []*hub) {
 		for _, h := range hubs {
-			h.Subscribe(nil, ListPrefix[0], 0)
+			h.Subscribe(nil, ListTopics[0], 0)
 			h.serves("1", h.config.ReplicaID)
 		}
 		time.Sleep(time.Minute)

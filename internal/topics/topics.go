@@ -200,8 +200,8 @@ func (h *Hub) Close(ctx context.Context) {
 	}
 }
 
-// ListPrefix are the topics of lists: the methods that tell of them.
-var ListPrefix = [...]string{protocol.MethodToolsChanged, protocol.MethodResourcesChanged, protocol.MethodPromptsChanged}
+// ListTopics are the topics of lists: the methods of their notifications.
+var ListTopics = [...]string{protocol.MethodToolsChanged, protocol.MethodResourcesChanged, protocol.MethodPromptsChanged}
 
 // ResourceTopic returns the topic of the resource at uri.
 func ResourceTopic(uri string) string { return resourcePrefix + uri }
@@ -296,7 +296,7 @@ type pendingNotice struct {
 // Unsubscribe takes back one Subscribe.
 func (h *Hub) Unsubscribe(name string) { h.Unwatch(topicKey(name)) }
 
-// Unwatch takes back one Follow.
+// Unwatch takes back one Watch.
 func (h *Hub) Unwatch(key scale.Key) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -382,7 +382,7 @@ func (h *Hub) markChanged(t *topic) {
 	signal(h.notify)
 }
 
-// notifyAll calls Changed.
+// notifyAll calls Config.OnChange and OnMissed.
 func (h *Hub) notifyAll() {
 	for {
 		select {

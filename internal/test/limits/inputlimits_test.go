@@ -77,10 +77,10 @@ func longTokens(t *testing.T, tr harness.TransportUnderTest, rev protocol.Revisi
 
 // Defaults of Limits, as docs/limits.md has them.
 const (
-	defaultSessions      = 10_000
-	defaultEvent         = 1 << 20
-	defaultSessionMemory = 64 << 20
-	defaultResources     = 1_000
+	defaultSessions  = 10_000
+	defaultEvent     = 1 << 20
+	defaultBudget    = 64 << 20
+	defaultResources = 1_000
 )
 
 var fullSize = flag.Bool("full", false, "run tests of memory with as many clients as the limits allow")
@@ -100,7 +100,7 @@ func TestLongAnswersAreNotKept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			memory := 16 << 20
 			if *fullSize {
-				memory = defaultSessionMemory
+				memory = defaultBudget
 			}
 			s := mcp.NewServer(mcp.Info{Name: "long", Version: "1"}, &mcp.Options{Logger: &quiet, Limits: mcp.Limits{MessageMemory: memory}})
 			text := strings.Repeat("x", size)

@@ -44,16 +44,16 @@ func TestKept(t *testing.T) {
 		total int // by default
 		fills map[string]func(t *testing.T) (kept any, limit int)
 	}{
-		{"clients of sessions", defaultSessionMemory + defaultSessions*2*kib, map[string]func(t *testing.T) (any, int){
+		{"clients of sessions", defaultBudget + defaultSessions*2*kib, map[string]func(t *testing.T) (any, int){
 			"a long name":  keepClients(`{"name":"`+strings.Repeat("n", 32*kib-100)+`","version":"1"}`, `{}`),
 			"icons":        keepClients(`{"name":"n","version":"1","icons":[`+list(240, func(int) string { return `{"src":"` + strings.Repeat("s", 112) + `"}` })+`]}`, `{}`),
 			"capabilities": keepClients(`{"name":"n","version":"1"}`, `{"experimental":{`+list(240, func(n int) string { return fmt.Sprintf(`"%03d":"%s"`, n, strings.Repeat("x", 120)) })+`}}`),
 		}},
-		{"messages of sessions", defaultSessionMemory, map[string]func(t *testing.T) (any, int){
+		{"messages of sessions", defaultBudget, map[string]func(t *testing.T) (any, int){
 			"long ones that wait":  keepMessages(defaultEvent),
 			"short ones that wait": keepMessages(100 * kib),
 		}},
-		{"URIs that sessions subscribed to", defaultSessionMemory, map[string]func(t *testing.T) (any, int){
+		{"URIs that sessions subscribed to", defaultBudget, map[string]func(t *testing.T) (any, int){
 			"short": keepURIs(8), "long": keepURIs(wire.MaxURI),
 		}},
 		{"subscriptions", conn.MaxTopics, map[string]func(t *testing.T) (any, int){
