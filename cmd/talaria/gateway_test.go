@@ -39,7 +39,7 @@ func TestGateway(t *testing.T) {
 	file := filepath.Join(t.TempDir(), ".mcp.json")
 	writeServers(t, file, map[string]string{"sums": `{"only": ["calc*"]}`, "other": `{"only": ["calculate"], "rules": [{"tool": "calculate", "name": "reckon"}, {"tool": "none"}]}`})
 	got := talaria(t, "", "gateway", "--config", file, "--check")
-	for _, want := range []string{"sums: 1 tools\n  sums_calculate\n", "other_reckon", `left out: rule 2 of "other": no tool matches "none"`} {
+	for _, want := range []string{"sums: 1 tool\n  sums_calculate\n", "other_reckon", `left out: rule 2 of "other": no tool matches "none"`} {
 		if !strings.Contains(got.stdout, want) {
 			t.Errorf("%q is not in %+v", want, got)
 		}
