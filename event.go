@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
@@ -135,6 +136,7 @@ type eventType struct {
 	in, data reflect.Type
 	settings *methodSettings
 	match    func(f *frame.Frame, in, data any) (bool, error) // in and data are pointers
+	left     atomic.Int64                                     // goroutines in a match that no poll waits for any more
 }
 
 // compile implements Component.
@@ -236,6 +238,7 @@ func (d *eventData) encode(data any) ([]byte, error) {
 type serverEvents struct {
 	once   sync.Once
 	made   *events.Logs
+	failed func(error)   // reports that the store does not answer a poll
 	seldom safely.Seldom // of lines that clients can cause
 }
 
@@ -246,7 +249,7 @@ func (x *serverEvents) logs(s *Server) *events.Logs {
 		if s.post != nil {
 			config.Now = s.post.StoreTime
 		}
-		x.made = events.New(config)
+		x.made, x.failed = events.New(config), host{s}.storeFailed("events", "events")
 	})
 	return x.made
 }
@@ -282,7 +285,9 @@ const (
 	pollEventsDefault = 100             // events of a page, if the client names no number
 	pollEventsMost    = 1_000           // events of a page
 	pollInterval      = 5 * time.Second // time between two polls that the server names
-	matchTimeout      = 5 * time.Second // how long match may take, for all events of a page
+	matchTimeout      = 5 * time.Second // how long one call of match may take
+	pageTime          = 5 * time.Second // after it, no further event of a page is asked about
+	maxLeft           = 64              // calls of match that do not return, of a type; further polls are 503
 )
 
 // poll returns what serves events/poll for the type, which s has.
@@ -305,19 +310,23 @@ func (t *eventType) poll(s *Server, in input) frame.Handler {
 		}
 		page, err := host.events.logs(host).Read(f, prefix+t.name, p.Cursor, p.MaxAge)
 		if err != nil {
+			if f.Err() == nil {
+				host.events.failed(err)
+			}
 			return nil, wire.Unavailable("events cannot be read", err)
 		}
 		if page.Unread > 0 {
 			host.events.note(host, prefix+t.name, fmt.Errorf("%d events are not sealed with one of Options.StateKeys", page.Unread))
 		}
-		c := &choice{server: host, of: t, in: arguments, events: page.Events, most: min(cmp.Or(p.MaxEvents, pollEventsDefault), pollEventsMost)}
-		if err := c.make(f); err != nil {
+		c := &choice{server: host, of: t, name: prefix + t.name, in: arguments, events: page.Events, most: min(cmp.Or(p.MaxEvents, pollEventsDefault), pollEventsMost)}
+		texts, decided, err := c.make(f)
+		if err != nil {
 			return nil, err
 		}
 		result := wire.EventPage{
-			Events: c.texts, Cursor: page.Cursor, Truncated: page.Truncated, HasMore: page.More, NextPollMs: pollInterval.Milliseconds(),
+			Events: texts, Cursor: page.Cursor, Truncated: page.Truncated, HasMore: page.More, NextPollMs: pollInterval.Milliseconds(),
 		}
-		if n := c.decided; n < len(page.Events) {
+		if n := decided; n < len(page.Events) {
 			result.HasMore = true
 			if result.Cursor = p.Cursor; n > 0 {
 				result.Cursor = page.Events[n-1].Cursor
@@ -341,55 +350,91 @@ func (x *serverEvents) note(s *Server, name string, err error) {
 type choice struct {
 	server *Server
 	of     *eventType
-	in     any // a pointer to the arguments
-	events []events.Event
-	most   int // events that are wanted
+	name   string // of the type at server
+	in     any    // a pointer to the arguments
+	most   int    // events that are wanted
+	began  time.Time
 
 	mu      sync.Mutex
+	events  []events.Event    // nil when make has returned, as match may not
 	texts   []json.RawMessage // of the events that the subscriber receives
 	asked   int               // events that match was called for
+	since   time.Time         // when it was last called
 	decided int               // events of which is known whether the subscriber receives them
 	err     error             // why the next one is not decided
 	over    bool              // make has returned
+	ended   bool              // the goroutine asks no more
 }
 
-// make asks about the events, for at most matchTimeout. It stops before an event that is
-// not decided, and returns an error if that is the first one.
-func (c *choice) make(f *frame.Frame) error {
-	c.texts = []json.RawMessage{}
+// make asks about the events, and returns those that the subscriber receives and how many
+// are decided. It stops before an event that is not decided, and returns an error if that
+// is the first one.
+func (c *choice) make(f *frame.Frame) (texts []json.RawMessage, decided int, err error) {
 	if len(c.events) == 0 {
-		return nil
+		return []json.RawMessage{}, 0, nil
 	}
-	ctx, cancel := context.WithTimeout(aloneAs(f.Identity(), f.Principal()), matchTimeout)
+	undecided := fmt.Sprintf("event %q: who receives it cannot be decided", c.name)
+	if n := c.of.left.Load(); n >= maxLeft {
+		err := fmt.Errorf("%d calls of match have not returned", n)
+		c.server.events.note(c.server, c.name, err)
+		return nil, 0, wire.Unavailable(undecided, err)
+	}
+	ctx, cancel := context.WithCancel(aloneAs(f.Identity(), f.Principal()))
 	defer cancel()
 	defer context.AfterFunc(f, cancel)()
 	as := frame.Internal(facts.Private{}).New(ctx, core.Config{
 		Revision: f.Revision(), Request: &core.Request{Method: wire.MethodEventsPoll, Params: protocol.Params{Name: c.of.name}},
 	})
+	c.texts, c.began = []json.RawMessage{}, time.Now()
 	done := make(chan struct{})
 	c.server.running.Go(func() { c.run(as, done) })
-	select {
-	case <-done:
-	case <-ctx.Done():
+	c.wait(done)
+	if texts, decided, err = c.leave(); f.Err() != nil {
+		return nil, 0, context.Cause(f)
 	}
+	if err == nil {
+		return texts, decided, nil
+	}
+	c.server.events.note(c.server, c.name, err)
+	if decided > 0 {
+		return texts, decided, nil
+	}
+	return nil, 0, wire.Unavailable(undecided, err)
+}
+
+// wait returns when done is closed, or one call of match has used up its time. That the
+// client gives up ends no wait: the request counts as running until match returns.
+func (c *choice) wait(done <-chan struct{}) {
+	timer := time.NewTimer(matchTimeout)
+	defer timer.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-timer.C:
+			c.mu.Lock()
+			rest := time.Until(c.since.Add(matchTimeout))
+			c.mu.Unlock()
+			if rest <= 0 {
+				return
+			}
+			timer.Reset(rest)
+		}
+	}
+}
+
+// leave ends the choice, and returns what is decided and why the next event is not. A
+// match that does not return keeps nothing but its own event.
+func (c *choice) leave() (texts []json.RawMessage, decided int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.over = true
-	if f.Err() != nil {
-		return context.Cause(f)
-	}
-	if c.decided == len(c.events) || len(c.texts) == c.most {
-		return nil
-	}
-	err := c.err
-	if err == nil {
+	texts, decided, err = c.texts, c.decided, c.err
+	c.over, c.events, c.texts = true, nil, nil
+	if !c.ended {
+		c.of.left.Add(1)
 		err = fmt.Errorf("match has not returned within %v", matchTimeout)
 	}
-	c.server.events.note(c.server, c.of.name, err)
-	if c.decided > 0 {
-		return nil
-	}
-	return wire.Unavailable(fmt.Sprintf("event %q: who receives it cannot be decided", c.of.name), err)
+	return texts, decided, err
 }
 
 // run asks until nothing is left, and closes done. If match ends the goroutine, another one
@@ -398,6 +443,7 @@ func (c *choice) run(f *frame.Frame, done chan struct{}) {
 	finished := false
 	defer func() {
 		if finished {
+			c.end()
 			close(done)
 			return
 		}
@@ -421,14 +467,25 @@ func (c *choice) run(f *frame.Frame, done chan struct{}) {
 	finished = true
 }
 
+// end notes that the goroutine asks no more.
+func (c *choice) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended = true; c.over {
+		c.of.left.Add(-1)
+	}
+}
+
 // next returns the next event to ask about; nil if there is none.
 func (c *choice) next(f *frame.Frame) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over || c.err != nil || c.asked == len(c.events) || len(c.texts) == c.most || f.Err() != nil {
+	now := time.Now()
+	if c.over || c.err != nil || c.asked == len(c.events) || len(c.texts) == c.most || f.Err() != nil || c.asked > 0 && now.Sub(c.began) >= pageTime {
 		return nil
 	}
 	c.asked++
+	c.since = now
 	return c.events[c.asked-1].Text
 }
 

@@ -70,7 +70,7 @@ var importGraph = map[string][]string{
 	"internal/dispatch":          {"internal/wire", "internal/facts", "internal/inflight", "internal/safely", "protocol", "frame"},
 	"session":                    {"internal/wire", "internal/replica", "internal/share", "internal/safely", "protocol", "internal/core", "frame", "internal/inflight", "internal/jsonx", "internal/pause", "internal/bus", "internal/seal", "internal/topics", "scale"},
 	"internal/bus":               {"internal/facts", "internal/replica", "internal/safely", "internal/seal", "scale"},
-	"internal/events":            {"internal/seal", "scale"},
+	"internal/events":            {"internal/replica", "internal/seal", "scale"},
 	"internal/topics":            {"internal/replica", "internal/seal", "protocol", "scale"},
 	"internal/conn":              {"internal/jsonx", "internal/wire", "internal/facts", "internal/core", "frame", "internal/dispatch", "internal/streamable", "internal/inflight", "internal/safely", "internal/share", "internal/visible", "protocol", "session", "transport", "internal/bus", "scale"},
 	"internal/option":            {"frame", "protocol", "registry"},

@@ -167,9 +167,10 @@ func (c *Client) Events(ctx context.Context, options ...CallOption) iter.Seq2[Ev
 // ErrUnsupported, ErrInvalidParams or ErrBusy.
 //
 // It polls at the interval that the server names, but at most once a second and at
-// least every 5 minutes. After a lost connection it continues where it was, and waits
-// as Options.Reconnect says. Repetitions among the last 1,024 events are left out. A nil o
-// begins now.
+// least every 5 minutes. Only behind an event that it has yielded does it poll at once, if
+// the server has more. After a lost connection it continues where it was, and waits as
+// Options.Reconnect says; when the attempts of that are used up, it ends. Repetitions among
+// the last 1,024 events are left out. A nil o begins now.
 func (c *Client) Watch(ctx context.Context, name string, arguments any, o *WatchOptions) iter.Seq2[Occurrence, error] {
 	return func(yield func(Occurrence, error) bool) { newWatch(c, name, o).run(ctx, arguments, yield) }
 }

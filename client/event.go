@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"math"
 	"time"
@@ -48,6 +49,7 @@ const (
 type watch struct {
 	WatchOptions // Cursor is that of the next poll
 	client       *Client
+	name         string
 	op           string
 	members      []byte // of the params, without the position
 	failed       int    // polls in a row
@@ -60,7 +62,7 @@ type watch struct {
 
 // newWatch returns the loop for an event type, of which o may be nil.
 func newWatch(c *Client, name string, o *WatchOptions) *watch {
-	w := &watch{client: c, op: "watch " + name, members: named("name", name), seed: maphash.MakeSeed(), seen: make(map[uint64]bool)}
+	w := &watch{client: c, name: name, op: "watch " + name, members: named("name", name), seed: maphash.MakeSeed(), seen: make(map[uint64]bool)}
 	if o != nil {
 		w.WatchOptions = *o
 	}
@@ -97,12 +99,15 @@ func (w *watch) run(ctx context.Context, arguments any, yield func(Occurrence, e
 			}
 		} else {
 			w.failed = 0
-			before := w.Cursor
-			if !w.deliver(page, yield) {
+			yielded, ok := w.deliver(page, yield)
+			if !ok {
 				return
 			}
-			if wait = page.wait(); page.HasMore && (len(page.Events) > 0 || w.Cursor != before) {
+			switch wait = page.wait(); {
+			case page.HasMore && yielded:
 				wait = 0
+			case page.HasMore:
+				wait = leastWatch
 			}
 		}
 		if wait > 0 && pause.For(ctx, wait) != nil {
@@ -126,8 +131,9 @@ func (w *watch) again(ctx context.Context, err error) (wait time.Duration, ok bo
 	return min(max(wait, retryAfter(err)), mostWatch), ok
 }
 
-// deliver yields the events of a page. It returns false if the loop has ended.
-func (w *watch) deliver(page *eventPage, yield func(Occurrence, error) bool) bool {
+// deliver yields the events of a page, and reports whether there was a new one. ok is
+// false if the loop has ended.
+func (w *watch) deliver(page *eventPage, yield func(Occurrence, error) bool) (yielded, ok bool) {
 	next := ""
 	if page.Cursor != nil {
 		next = *page.Cursor
@@ -146,14 +152,15 @@ func (w *watch) deliver(page *eventPage, yield func(Occurrence, error) bool) boo
 			continue
 		}
 		if !yield(Occurrence{ID: e.ID, Name: e.Name, Time: e.Time.Time, Data: e.Data, Cursor: w.Cursor}, nil) {
-			return false
+			return true, false
 		}
+		yielded = true
 	}
 	if len(page.Events) == 0 && w.Moved != nil && (next != w.Cursor || page.Truncated) {
 		w.Moved(next, page.Truncated)
 	}
 	w.Cursor = next
-	return true
+	return yielded, true
 }
 
 // repeated reports whether an event was there, and keeps its ID. Without an ID none is a
@@ -218,6 +225,17 @@ func (w *watch) poll(ctx context.Context) (*eventPage, error) {
 	page := new(eventPage)
 	if err := jsonx.Unmarshal(raw, page); err != nil {
 		return nil, wrap(w.op, wire.MethodEventsPoll, invalid(err))
+	}
+	for i, e := range page.Events {
+		switch {
+		case len(e.Data) == 0 || e.Data[0] != '{':
+			err = fmt.Errorf("events[%d].data is not an object", i)
+		case e.Name != w.name:
+			err = fmt.Errorf("events[%d].name is %.40q; want %q", i, e.Name, w.name)
+		}
+		if err != nil {
+			return nil, wrap(w.op, wire.MethodEventsPoll, invalid(err))
+		}
 	}
 	return page, nil
 }

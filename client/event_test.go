@@ -116,7 +116,19 @@ func TestWatchAnswers(t *testing.T) {
 				return "", failure(-32024)
 			}
 			return page(`"1"`, `,"hasMore":true,"nextPollMs":0`), nil
-		}, `moved 1`, ErrUnauthorized, time.Second},
+		}, `moved 1`, ErrUnauthorized, 2 * time.Second},
+		"more without events waits a second": {func(n int, _ string) (string, error) {
+			if n == 4 {
+				return "", failure(-32024)
+			}
+			return page(fmt.Sprintf(`"%d"`, n), `,"hasMore":true,"nextPollMs":60000`), nil
+		}, `moved 1 moved 2 moved 3`, ErrUnauthorized, 3 * time.Second},
+		"more with repetitions waits a second": {func(n int, _ string) (string, error) {
+			if n == 4 {
+				return "", failure(-32024)
+			}
+			return page(fmt.Sprintf(`"%d"`, n), `,"hasMore":true`, event("a"), event("a")), nil
+		}, `a@ moved 1 moved 2 moved 3`, ErrUnauthorized, 2 * time.Second},
 		"a second is the least": {func(n int, _ string) (string, error) {
 			if n == 4 {
 				return "", failure(-32012)
@@ -156,7 +168,21 @@ func TestWatchAnswers(t *testing.T) {
 			}
 			return "", failure(protocol.CodeInvalidParams)
 		}, `a@1`, ErrInvalidParams, 65 * time.Second},
-		"not a page":         {func(int, string) (string, error) { return `{"events":7}`, nil }, ``, ErrInvalidResult, 0},
+		"not a page":       {func(int, string) (string, error) { return `{"events":7}`, nil }, ``, ErrInvalidResult, 0},
+		"an event is null": {func(int, string) (string, error) { return page(`"1"`, "", event("a"), "null"), nil }, ``, ErrInvalidResult, 0},
+		"data is missing":  {func(int, string) (string, error) { return page(`"1"`, "", `{"eventId":"a","name":"news"}`), nil }, ``, ErrInvalidResult, 0},
+		"data is null": {func(int, string) (string, error) {
+			return page(`"1"`, "", `{"eventId":"a","name":"news","data":null}`), nil
+		}, ``, ErrInvalidResult, 0},
+		"data is a number": {func(int, string) (string, error) {
+			return page(`"1"`, "", `{"eventId":"a","name":"news","data":7}`), nil
+		}, ``, ErrInvalidResult, 0},
+		"data is a list": {func(int, string) (string, error) {
+			return page(`"1"`, "", `{"eventId":"a","name":"news","data":[]}`), nil
+		}, ``, ErrInvalidResult, 0},
+		"another event type": {func(int, string) (string, error) {
+			return page(`"1"`, "", `{"eventId":"a","name":"olds","data":{}}`), nil
+		}, ``, ErrInvalidResult, 0},
 		"cursor is a number": {func(int, string) (string, error) { return `{"events":[],"cursor":7}`, nil }, ``, ErrInvalidResult, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -23,7 +23,7 @@ func eventsCommand(c *console.Console) *cobra.Command {
 	cmd := o.command("events TARGET [NAME] [ARGUMENT=value…]", "List event types, or print the events of one until Ctrl-C", `Events lists the event types. With NAME, it prints a line for each event of that type.
 
 Arguments:
-`+arguments.Help, between(1, -1, "TARGET"), func(ctx context.Context, s *session, args []string) error {
+`+arguments.Help, eventsArgs, func(ctx context.Context, s *session, args []string) error {
 		if len(args) == 0 {
 			return list(s, s.Events(ctx), func(all []client.EventType) {
 				var rows [][]string
@@ -46,6 +46,24 @@ Arguments:
 	cmd.Example = `  talaria events http://127.0.0.1:8080/mcp
   talaria events http://127.0.0.1:8080/mcp comment.created document=doc_1 --json`
 	return cmd
+}
+
+// eventsArgs checks the arguments of eventsCommand, and the flags that depend on them.
+func eventsArgs(cmd *cobra.Command, args []string) error {
+	if err := between(1, -1, "TARGET")(cmd, args); err != nil {
+		return err
+	}
+	flags := cmd.Flags()
+	if len(args) == 1 {
+		return unused(flags, "has no effect without NAME", "cursor", "max-age")
+	}
+	if !flags.Changed("cursor") {
+		return unused(flags, "has no effect without --cursor", "max-age")
+	}
+	if age, _ := flags.GetDuration("max-age"); age < 0 {
+		return usage("--max-age %v: an age is not negative", age)
+	}
+	return nil
 }
 
 // watchEvents prints the events of a type.
@@ -85,7 +103,7 @@ func watchEvents(ctx context.Context, s *session, name string, typed []string, f
 			return err
 		}
 		if c.Broken() != nil {
-			return nil // run says it
+			return nil // run reports it
 		}
 	}
 	return nil

@@ -24,9 +24,13 @@ func TestUnusedFlags(t *testing.T) {
 		{"install", "--host", "cursor", "--name", "x", "--remove", "--env", "A=b"},
 		{"install", "--host", "cursor", "--name", "x", "--remove", "--header", "A=b"},
 		{"install", "--host", "cursor", "--name", "x", "--remove", "--cwd", "/tmp"},
+		{"events", "http://127.0.0.1:1/mcp", "--cursor", "x"},
+		{"events", "http://127.0.0.1:1/mcp", "--max-age", "5s"},
+		{"events", "http://127.0.0.1:1/mcp", "name", "--max-age", "5s"},
+		{"events", "http://127.0.0.1:1/mcp", "name", "--cursor", "x", "--max-age", "-5s"},
 	} {
 		flag := ""
-		for _, name := range []string{"max-sessions", "session-idle", "path", "insecure", "client-id", "dpop", "env", "header", "cwd"} {
+		for _, name := range []string{"max-sessions", "session-idle", "path", "insecure", "client-id", "dpop", "env", "header", "cwd", "cursor", "max-age"} {
 			for _, arg := range args {
 				if arg == "--"+name {
 					flag = arg

@@ -21,6 +21,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -113,8 +114,10 @@ func (l *Logs) Append(ctx context.Context, name string, event []byte) error {
 // Read returns what follows cursor in the log of a type; "" stands for now. maxAge
 // bounds the age of events if it is not negative, and counts only with a cursor. From
 // a cursor that cannot be served, the page begins as close to it as it can, and is
-// Truncated.
+// Truncated. A store has replica.StoreTimeout to answer.
 func (l *Logs) Read(ctx context.Context, name, cursor string, maxAge time.Duration) (Page, error) {
+	ctx, cancel := context.WithTimeout(ctx, replica.StoreTimeout)
+	defer cancel()
 	birth, err := l.born(ctx)
 	if err != nil {
 		return Page{}, err
@@ -199,38 +202,42 @@ func (l *Logs) born(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	entry := found[0]
-	if entry.Rev == 0 {
-		if entry, birth, err = l.bear(ctx); err != nil {
+	if entry := found[0]; entry.Rev == 0 || entry.Value != nil {
+		if birth, rev, err = l.bear(ctx, entry); err != nil {
 			return "", err
 		}
 	}
-	if entry.Value != nil {
-		text, _, err := l.config.Seal.Open(entry.Value, seal.Binding(birthUse))
-		if err != nil {
-			return "", fmt.Errorf("events: the logs in the store: %w", err)
-		}
-		birth = string(text)
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.birth, l.rev, l.looked = birth, entry.Rev, now
+	l.birth, l.rev, l.looked = birth, rev, now
 	return birth, nil
 }
 
-// bear makes the entry with the birth. If another replica is faster, its entry is
-// returned, with the Value.
-func (l *Logs) bear(ctx context.Context) (scale.Entry, string, error) {
-	var raw [8]byte
-	_, _ = rand.Read(raw[:]) // never fails since Go 1.24
-	birth := strconv.FormatUint(binary.BigEndian.Uint64(raw[:])&maxEntropy, base)
+// bear returns the birth that an entry has, and the Rev of the entry afterwards. A birth
+// under an old key is sealed again before that key goes. If there is none, or no key opens
+// it, a new one replaces it. If another replica is faster, its birth counts.
+func (l *Logs) bear(ctx context.Context, entry scale.Entry) (string, scale.Rev, error) {
+	text, old, err := l.config.Seal.Open(entry.Value, seal.Binding(birthUse))
+	if err == nil && !old {
+		return string(text), entry.Rev, nil
+	}
+	if err != nil {
+		var raw [8]byte
+		_, _ = rand.Read(raw[:]) // never fails since Go 1.24
+		text = strconv.AppendUint(nil, binary.BigEndian.Uint64(raw[:])&maxEntropy, base)
+	}
 	made, err := l.config.Store.Put(ctx, scale.Write{
-		Key: birthKey, Value: l.config.Seal.Seal(nil, []byte(birth), seal.Binding(birthUse)), TTL: birthTTL,
+		Key: birthKey, Prev: entry.Rev, Value: l.config.Seal.Seal(nil, text, seal.Binding(birthUse)), TTL: birthTTL,
 	})
 	if err != nil {
-		return scale.Entry{}, "", err
+		return "", 0, err
 	}
-	return made[0], birth, nil
+	if made[0].Err != nil {
+		if text, _, err = l.config.Seal.Open(made[0].Value, seal.Binding(birthUse)); err != nil {
+			return "", 0, fmt.Errorf("events: the logs in the store: %w", err)
+		}
+	}
+	return string(text), made[0].Rev, nil
 }
 
 // now returns the time of the store's clock, or a little less.

@@ -27,7 +27,7 @@ var patterns = []pattern{
 	{"he", `\b([Hh]e|[Hh]im|[Hh]is|[Hh]imself)\b`, 0, 0, 0},
 	{"free-who", `\b(for|to|by|of|from|with|than|before|if|what) who [a-z]+|(^|[.:;] )Who [a-z]+`, 0, 0, 0},
 	{"somebody", `\b([Nn]obody|[Ss]omebody|[Ee]verybody|[Aa]nybody|[Ww]hoever)\b`, 1, 1, 2},
-	{"what-first", `(^|[.:;] )What (is|was|has|had|comes|came|goes|an?|it|they|others?|one|this|that|cannot|may|must|does|follows|waits|nobody|somebody|users?|clients?) `, 2, 0, 0},
+	{"what-first", `(^|[.:;] )What (is|was|has|had|comes|came|goes|an?|it|they|others?|one|this|that|cannot|may|must|does|follows|waits|nobody|somebody|users?|clients?) `, 1, 0, 0},
 	{"is-another", `\b(is|are|was|were|be) (another|others|another one)\b`, 1, 0, 2},
 	{"is-no", `(^|[^e]|[^r]e) (is|are|was|were|be) no [a-z]+`, 1, 0, 6},
 	{"is-none", `(^|[^e]|[^r]e) (is|are|was|were|be) none\b`, 0, 0, 2},
