@@ -151,7 +151,7 @@ func (l *lifecycle) current(ctx context.Context) (*connection, error) {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return nil, notReady(ctx, err)
 		}
 	}
 }
@@ -174,9 +174,18 @@ func (l *lifecycle) waitReady(ctx context.Context) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return wrap("wait", "", context.Cause(ctx))
+			return wrap("wait", "", notReady(ctx, err))
 		}
 	}
+}
+
+// notReady returns the error of a wait for a connection that ctx has ended. lost is why
+// there is none, or nil.
+func notReady(ctx context.Context, lost error) error {
+	if lost == nil {
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("%w while the client reconnects after: %v", context.Cause(ctx), lost)
 }
 
 // now returns the state.

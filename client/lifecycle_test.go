@@ -66,9 +66,19 @@ func TestReconnect(t *testing.T) {
 				if c.State() != StateDisconnected {
 					t.Errorf("state %v", c.State())
 				}
+				short, stop := context.WithTimeout(t.Context(), time.Second/2)
+				defer stop()
+				for what, wait := range map[string]func() error{
+					"a call":    func() error { _, err := c.Call(short, "other", nil); return err },
+					"WaitReady": func() error { return c.WaitReady(short) },
+				} {
+					if err := wait(); !errors.Is(err, ErrTimeout) || !strings.Contains(err.Error(), "while the client reconnects after: ") || errors.Is(err, ErrConnection) {
+						t.Errorf("%s that waits for half a second: %v", what, err)
+					}
+				}
 				begin := time.Now()
 				r, err := c.Call(t.Context(), "other", nil) // waits
-				if err != nil || r.Text() != "alive" || time.Since(begin) != time.Second {
+				if err != nil || r.Text() != "alive" || time.Since(begin) != time.Second/2 {
 					t.Errorf("afterwards: %+v, %v after %v", r, err, time.Since(begin))
 				}
 				if err := c.WaitReady(t.Context()); err != nil || c.Stats().Reconnects != 1 {
