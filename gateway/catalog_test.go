@@ -349,3 +349,50 @@ func TestSetRefuses(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestClosestTemplate has upstreams whose templates match the same URI: the closest one that
+// the client sees is that which its subscription is at, as for a read.
+func TestClosestTemplate(t *testing.T) {
+	reads := func(name, template string) *mcp.Server {
+		s := newServer(t, name, nil)
+		s.MustAdd(mcp.Template(template, func(*mcp.Frame, map[string]string) (string, error) { return name, nil }))
+		return s
+	}
+	near, far, none := reads("near", "note://x/{who}"), reads("far", "note://{+rest}"), reads("none", "other://{x}")
+	g, s := start(t, map[string]Upstream{"far": {Transport: local(far)}, "near": {For: func(f *mcp.Frame) (string, client.Transport, error) {
+		if user := f.ClientInfo().Name; user != "ada" {
+			return user, local(none), nil
+		}
+		return "ada", local(near), nil
+	}}})
+	for _, test := range []struct {
+		user string
+		from *mcp.Server
+		want string
+	}{{"ada", near, "near"}, {"bob", far, "far"}} {
+		c := connect(t, s, protocol.V20260728, &client.Options{Info: client.Info{Name: test.user, Version: "1"}})
+		toolNames(t, c)
+		for range 20 {
+			if got := g.publisher.of("note://x/Ada"); len(got) != 2 || got[0].upstream.name != "near" {
+				t.Fatalf("%d templates match, the first of %v", len(got), got)
+			}
+		}
+		if r, err := c.Read(t.Context(), "note://x/Ada"); err != nil || !strings.Contains(fmt.Sprint(r.Contents), test.want) {
+			t.Errorf("%s reads %+v: %v", test.user, r, err)
+		}
+		updated := make(chan struct{}, 10)
+		sub, err := c.Listen(t.Context(), client.Filter{ResourceSubscriptions: []string{"note://x/Ada"}}, func(client.Notification) { updated <- struct{}{} })
+		if err != nil {
+			t.Fatal(err)
+		}
+		test.from.ResourceUpdated("note://x/Ada")
+		select {
+		case <-updated:
+		case <-time.After(10 * time.Second):
+			t.Errorf("%s is not notified by %s", test.user, test.want)
+		}
+		if err := sub.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -50,6 +50,7 @@ type connection struct {
 	ended    chan struct{}
 	again    chan struct{} // has a value when the lists may have changed
 	changes  atomic.Int64  // how often they may have
+	ready    atomic.Bool   // the client was connected once, for the first list
 	catalog  atomic.Pointer[catalog]
 	late     atomic.Bool   // a client has seen a list without this connection
 	level    atomic.Uint32 // of the session's log; 0 and info are what legacy upstreams send by themselves
@@ -103,8 +104,8 @@ func (c *connection) options() *client.Options {
 	o.Listen = &client.Filter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true}
 	state, notified := o.OnState, o.OnNotification
 	o.OnState = func(s client.State, err error) {
-		if s == client.StateReady {
-			c.change() // the server may have changed
+		if s == client.StateReady && (c.ready.Swap(true) || c.listFault() != nil) {
+			c.change() // the server may have changed, or can be listed now
 		}
 		if state != nil {
 			state(s, err)
@@ -251,11 +252,14 @@ func (c *connection) waitOpening(ctx context.Context) {
 // upstream has notified of.
 const changeWait = time.Second
 
-// settle waits for a list with the changes that the upstream has notified of.
-func (c *connection) settle(ctx context.Context) {
-	late := time.NewTimer(changeWait)
-	defer late.Stop()
-	c.await(ctx, c.changes.Load(), late.C)
+// settle waits for lists with the changes that the upstreams have notified of, for
+// changeWait at most.
+func settle(ctx context.Context, all ...*connection) {
+	ctx, stop := context.WithTimeout(ctx, changeWait)
+	defer stop()
+	for _, c := range all {
+		c.await(ctx, c.changes.Load(), nil)
+	}
 }
 
 // setLevel sets the log level of the upstream.
@@ -271,7 +275,12 @@ func (c *connection) tell(what string, do func(ctx context.Context, cl *client.C
 	if err != nil {
 		return // the connection says why
 	}
-	if err := do(ctx, cl); err != nil && !errors.Is(err, client.ErrUnsupported) {
+	c.refused(what, do(ctx, cl))
+}
+
+// refused logs why the upstream did not take something of its session; err may be nil.
+func (c *connection) refused(what string, err error) {
+	if err != nil && !errors.Is(err, client.ErrUnsupported) {
 		safely.Log(c.upstream.gateway.log.Debug().Str("server", c.upstream.name).Str("what", what).Err(visible.Error(err)), "an upstream did not take something of a session")
 	}
 }

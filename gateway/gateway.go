@@ -122,7 +122,7 @@ func New(s *mcp.Server, o *Options) *Gateway {
 	s.Remove(mcp.KindPrompt, "talaria_gateway_once")
 	g.log = cmp.Or(g.opts.Client.Logger, g.host.Logger)
 	g.ctx, g.cancel = context.WithCancel(context.Background())
-	g.pool = pool{max: cmp.Or(g.opts.Connections, maxConnections), all: map[poolKey]*connection{}}
+	g.pool = pool{max: cmp.Or(g.opts.Connections, maxConnections), all: map[poolKey]*connection{}, left: map[poolKey]*connection{}}
 	g.parking = parking{question: g.host.Question, runs: map[string]*run{}, callers: map[poolKey]int{}}
 	g.publisher = publisher{gateway: g, here: map[place]published{}}
 	return g
@@ -198,8 +198,8 @@ func (g *Gateway) replace(old, next *upstream) {
 	g.mu.Unlock()
 	g.publisher.publish(nil)
 	if next.list != nil && old.list != nil {
-		next.list.watched.Follow(&old.list.watched)
-		g.pool.each(old, func(c *connection) { next.list.watched.Follow(&c.watched) })
+		next.list.watched.Follow(&old.list.watched, maxWatched)
+		g.pool.each(old, func(c *connection) { next.list.watched.Follow(&c.watched, maxWatched) })
 		next.list.change()
 	}
 	old.retire()

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -23,8 +24,9 @@ type poolKey struct {
 type pool struct {
 	max int
 
-	mu  sync.Mutex
-	all map[poolKey]*connection
+	mu   sync.Mutex
+	all  map[poolKey]*connection
+	left map[poolKey]*connection // closed ones that watch resources, max at most: the next one takes these over
 }
 
 // get returns the connection under a key, which it opens with t if there is none. The
@@ -47,8 +49,12 @@ func (p *pool) get(f *mcp.Frame, u *upstream, key connKey, t client.Transport) (
 		}
 		c = newConnection(u, key, t, caps)
 		p.all[at] = c
+		if old := p.left[at]; old != nil {
+			delete(p.left, at)
+			c.watched.Follow(&old.watched, maxWatched)
+		}
 		if x, ok := internal.Session(f).(*session.Session); ok && key.session != "" {
-			stay, cancel := context.AfterFunc(x.Context(), func() { p.drop(c) }), c.cancel
+			stay, cancel := context.AfterFunc(x.Context(), func() { p.drop(c, false) }), c.cancel
 			c.cancel = func() { stay(); cancel() }
 			c.level.Store(uint32(x.LogLevel()))
 		}
@@ -82,49 +88,64 @@ func (p *pool) release(c *connection) {
 	}
 }
 
-// drop takes a connection out, and closes it when its requests have ended.
-func (p *pool) drop(c *connection) {
+// drop takes a connection out, and closes it when its requests have ended. If it may be
+// followed, the next one under its key watches the resources that it watches.
+func (p *pool) drop(c *connection, followed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	at := poolKey{c.upstream, c.key}
-	if p.all[at] != c {
+	if p.all[poolKey{c.upstream, c.key}] != c {
 		return
 	}
-	delete(p.all, at)
+	p.take(c, followed)
 	c.dropped = true
 	if c.busy == 0 {
 		c.cancel()
 	}
 }
 
+// take takes a connection out. p.mu is held.
+func (p *pool) take(c *connection, followed bool) {
+	at := poolKey{c.upstream, c.key}
+	delete(p.all, at)
+	if followed && !c.watched.Empty() && len(p.left) < p.max {
+		p.left[at] = c
+	}
+}
+
 // evict closes the connection that was unused for longest, and reports whether there was
-// one. p.mu is held.
+// one. Those that watch resources come last. p.mu is held.
 func (p *pool) evict() bool {
 	var oldest *connection
+	watches := false
 	for _, c := range p.all {
-		if c.busy == 0 && (oldest == nil || c.used.Before(oldest.used)) {
-			oldest = c
+		if c.busy > 0 {
+			continue
+		}
+		also := !c.watched.Empty()
+		if oldest == nil || watches && !also || watches == also && c.used.Before(oldest.used) {
+			oldest, watches = c, also
 		}
 	}
 	if oldest == nil {
 		return false
 	}
-	delete(p.all, poolKey{oldest.upstream, oldest.key})
+	p.take(oldest, true)
 	oldest.cancel()
 	return true
 }
 
-// sweep closes connections that were not used since a time. One whose session watches
-// resources stays as long as that.
+// sweep closes connections that were not used since a time. One that watches resources
+// stays until its session ends, or it has to make room.
 func (p *pool) sweep(since time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for at, c := range p.all {
-		if c.busy == 0 && c.used.Before(since) && (at.key.session == "" || len(c.watched.Wanted()) == 0) {
+		if c.busy == 0 && c.used.Before(since) && c.watched.Empty() {
 			delete(p.all, at)
 			c.cancel()
 		}
 	}
+	maps.DeleteFunc(p.left, func(_ poolKey, c *connection) bool { return c.busy == 0 && c.used.Before(since) })
 }
 
 // each calls fn with each connection to an upstream.
@@ -169,6 +190,7 @@ func (p *pool) leave(u *upstream) {
 			all = append(all, c)
 		}
 	}
+	maps.DeleteFunc(p.left, func(at poolKey, _ *connection) bool { return at.upstream == u })
 	p.mu.Unlock()
 	var closing sync.WaitGroup
 	for _, c := range all {

@@ -1,9 +1,11 @@
 package gateway
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/talaria-go/mcp/frame"
@@ -143,21 +145,30 @@ func (p *publisher) has(at place) bool {
 	return p.here[at].Entry != nil
 }
 
-// of returns the upstream that a URI is read from, and the place of the resource or
-// template; nil if none is known.
-func (p *publisher) of(uri string) (u *upstream, at place) {
+// source is where a URI may be read.
+type source struct {
+	published
+	at place // of the resource or template
+}
+
+// of returns where a URI may be read: a resource, or else templates in the order in which the
+// server tries them.
+func (p *publisher) of(uri string) (all []source) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	at = place{registry.KindResource, uri}
+	at := place{registry.KindResource, uri}
 	if e := p.here[at]; e.Entry != nil {
-		return e.upstream, at
+		return []source{{e, at}}
 	}
 	for at, e := range p.here {
 		if at.kind == registry.KindTemplate && e.Match(uri) != nil {
-			return e.upstream, at
+			all = append(all, source{e, at})
 		}
 	}
-	return nil, at
+	slices.SortFunc(all, func(a, b source) int {
+		return cmp.Or(b.Literals-a.Literals, strings.Compare(a.at.key, b.at.key))
+	})
+	return all
 }
 
 // tools returns the names of the tools of an upstream, and what is left out.

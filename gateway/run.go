@@ -317,7 +317,7 @@ func (c *connection) leave(r *run, ctx context.Context) {
 	c.unclear = c.unclear || unclear
 	c.mu.Unlock()
 	if unclear {
-		c.upstream.gateway.pool.drop(c) // the next request gets another one
+		c.upstream.gateway.pool.drop(c, true) // the next request gets another one
 	}
 }
 

@@ -86,16 +86,16 @@ func (g *Gateway) visited(f *mcp.Frame, v *visit, next mcp.Handler) (protocol.Re
 			return u.failed(f, err)
 		}
 		if err == nil && c.catalog.Load().items[at] == nil {
-			c.settle(f)
+			settle(f, c)
 		}
 	case protocol.MethodResourcesRead:
-		u, _ := g.publisher.of(request.Params.Name)
-		if u == nil {
+		all := g.publisher.of(request.Params.Name)
+		if len(all) == 0 {
 			g.open(f, v)
 			break
 		}
-		if _, err := u.ready(f); err != nil {
-			return u.failed(f, err)
+		if _, err := all[0].upstream.ready(f); err != nil {
+			return all[0].upstream.failed(f, err)
 		}
 	case protocol.MethodComplete, protocol.MethodToolsList, protocol.MethodPromptsList, protocol.MethodResourcesList, protocol.MethodResourceTemplates:
 		g.open(f, v)
@@ -128,25 +128,32 @@ func (g *Gateway) open(f *mcp.Frame, v *visit) {
 			waits++
 		}
 	}
-	late := time.NewTimer(listWait)
-	defer late.Stop()
-	for range waits {
-		select {
-		case <-found:
-			continue
-		case <-late.C:
-		case <-f.Done():
-		}
-		break
-	}
+	gather(f, found, waits)
+	var listed []*connection
 	for _, u := range all {
 		if c, err := v.connection(f, u, false); err == nil {
 			c.waitOpening(f)
 			if c.catalog.Load() == nil {
 				c.late.Store(true)
 			} else {
-				c.settle(f)
+				listed = append(listed, c)
 			}
+		}
+	}
+	settle(f, listed...)
+}
+
+// gather receives n values, for listWait at most.
+func gather(ctx context.Context, values <-chan struct{}, n int) {
+	late := time.NewTimer(listWait)
+	defer late.Stop()
+	for range n {
+		select {
+		case <-values:
+		case <-late.C:
+			return
+		case <-ctx.Done():
+			return
 		}
 	}
 }
@@ -200,7 +207,7 @@ func (v *visit) renew(u *upstream, err error) bool {
 	if at < 0 || slices.Contains(v.renewed, u) {
 		return false
 	}
-	v.pool.drop(v.uses[at].c)
+	v.pool.drop(v.uses[at].c, true)
 	v.pool.release(v.uses[at].c)
 	v.uses, v.renewed = slices.Delete(v.uses, at, at+1), append(v.renewed, u)
 	return true
@@ -218,8 +225,8 @@ func (v *visit) end() {
 	}
 }
 
-// pass makes a request of a session at all its connections, and waits for that: the next
-// call of the session comes to the upstreams after it.
+// pass makes a request of a session at all its connections that it concerns, and waits for
+// that, for listWait at most: the next call of the session comes to the upstreams after it.
 func (g *Gateway) pass(f *mcp.Frame) {
 	x := internal.Session(f)
 	if x == nil {
@@ -232,14 +239,19 @@ func (g *Gateway) pass(f *mcp.Frame) {
 	if request.Method == protocol.MethodUnsubscribe && jsonx.Unmarshal(request.Params.Raw, &params) != nil {
 		return
 	}
-	var passing sync.WaitGroup
+	var all []*connection
 	g.pool.session(f.SessionID(), func(c *connection) {
-		passing.Add(1)
-		if !g.spawn(func() {
-			defer passing.Done()
+		if request.Method != protocol.MethodUnsubscribe || slices.Contains(c.watched.Wanted(), params.URI) {
+			all = append(all, c)
+		}
+	})
+	passed, waits := make(chan struct{}, len(all)), 0
+	for _, c := range all {
+		if g.spawn(func() {
+			defer func() { passed <- struct{}{} }()
 			switch request.Method {
 			case protocol.MethodUnsubscribe:
-				c.tell("ending a subscription", func(context.Context, *client.Client) error { return c.watched.Remove(params.URI) })
+				c.refused("ending a subscription", c.watched.Remove(params.URI))
 			case protocol.MethodSetLevel:
 				c.level.Store(uint32(level)) // for one that has not listed
 				c.setLevel(level)
@@ -249,10 +261,10 @@ func (g *Gateway) pass(f *mcp.Frame) {
 				})
 			}
 		}) {
-			passing.Done()
+			waits++
 		}
-	})
-	passing.Wait()
+	}
+	gather(f, passed, waits)
 }
 
 // maxWatched is the number of resources of an upstream whose changes reach clients. Clients
@@ -277,22 +289,25 @@ func (g *Gateway) subscribe(f *mcp.Frame, next mcp.Handler) (protocol.Result, er
 		}
 	}
 	for _, uri := range wanted {
-		u, at := g.publisher.of(uri)
-		if u == nil || len(uri) > wire.MaxURI {
+		if len(uri) > wire.MaxURI {
 			continue
 		}
-		it, c, err := u.find(f, at, true)
-		if err == nil && it == nil {
-			continue // it is not there for this client
-		}
-		if c == nil {
-			c = u.list
-		}
-		if c != nil {
-			err = c.watch(f, uri)
-		}
-		if err != nil && !errors.Is(err, client.ErrUnsupported) {
-			safely.Log(g.log.Debug().Str("server", u.name).Err(visible.Error(err)), "subscribing at an upstream failed")
+		for _, one := range g.publisher.of(uri) {
+			u := one.upstream
+			it, c, err := u.find(f, one.at, true)
+			if err == nil && it == nil {
+				continue // it is not there for this client
+			}
+			if c == nil {
+				c = u.list
+			}
+			if c != nil {
+				err = c.watch(f, uri)
+			}
+			if err != nil && !errors.Is(err, client.ErrUnsupported) {
+				safely.Log(g.log.Debug().Str("server", u.name).Err(visible.Error(err)), "subscribing at an upstream failed")
+			}
+			break
 		}
 	}
 	return next(f)

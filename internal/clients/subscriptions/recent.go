@@ -24,6 +24,11 @@ type Recent struct {
 func (r *Recent) Want(uri string, max int) (oldest string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.want(uri, max)
+}
+
+// want is Want with r.mu held.
+func (r *Recent) want(uri string, max int) (oldest string) {
 	if i := slices.Index(r.wanted, uri); i >= 0 {
 		r.wanted = slices.Delete(r.wanted, i, i+1)
 	}
@@ -38,6 +43,13 @@ func (r *Recent) Wanted() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.wanted)
+}
+
+// Empty reports whether no resource is wanted.
+func (r *Recent) Empty() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.wanted) == 0
 }
 
 // Add subscribes to a resource at c, which has at most max.
@@ -77,12 +89,14 @@ func (r *Recent) Restore(ctx context.Context, c *client.Client) {
 	}
 }
 
-// Follow makes r want what another one does.
-func (r *Recent) Follow(other *Recent) {
-	other.mu.Lock()
-	wanted := slices.Clone(other.wanted)
-	other.mu.Unlock()
+// Follow makes r want what another one does, too; r has at most max.
+func (r *Recent) Follow(other *Recent, max int) {
+	wanted := other.Wanted()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.client, r.wanted = nil, append(wanted, r.wanted...)
+	own := r.wanted
+	r.client, r.wanted = nil, nil
+	for _, uri := range slices.Concat(wanted, own) { // what r has was wanted last
+		r.want(uri, max)
+	}
 }
