@@ -259,11 +259,11 @@ type target struct {
 // callRead serves call_read_tool.
 func (s *search) callRead(f *mcp.Frame, in target) (protocol.Result, error) {
 	t, err := s.seen(f, in.Name)
-	switch {
-	case err != nil:
-		return nil, err
-	case !t.readOnly:
-		return nil, fmt.Errorf("%s changes things: use %s", in.Name, callTool)
+	if err == nil && !t.readOnly {
+		err = fmt.Errorf("%s changes things: use %s", in.Name, callTool)
+	}
+	if err != nil {
+		return slip(err), nil
 	}
 	return s.called(f, t, in)
 }
@@ -272,9 +272,15 @@ func (s *search) callRead(f *mcp.Frame, in target) (protocol.Result, error) {
 func (s *search) call(f *mcp.Frame, in target) (protocol.Result, error) {
 	t, err := s.seen(f, in.Name)
 	if err != nil {
-		return nil, err
+		return slip(err), nil
 	}
 	return s.called(f, t, in)
+}
+
+// slip returns the failed result of a slip of the model, which Options.MaskErrors of the server
+// does not hide.
+func slip(err error) protocol.Result {
+	return &protocol.CallToolResult{IsError: true, Content: []protocol.Content{protocol.TextContent{Text: err.Error()}}, Err: err}
 }
 
 // seen returns the tool of that name, if the client of f sees it.

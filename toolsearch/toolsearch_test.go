@@ -43,7 +43,11 @@ func newServer(opts *mcp.Options) *mcp.Server {
 // notes returns a server with some tools, and those of this package.
 func notes(t testing.TB, o *toolsearch.Options) *mcp.Server {
 	t.Helper()
-	s := newServer(nil)
+	return notesOf(t, newServer(nil), o)
+}
+
+func notesOf(t testing.TB, s *mcp.Server, o *toolsearch.Options) *mcp.Server {
+	t.Helper()
 	s.MustAdd(
 		mcp.Tool("notes_create", fn, mcp.Doc("Create a note.")),
 		mcp.Tool("notes_delete", fn, mcp.Doc("Delete a note."), mcp.Destructive(true)),
@@ -119,8 +123,13 @@ func TestAdd(t *testing.T) {
 }
 
 // TestCalls: both tools return what a call by name does, and refuse what they should.
-func TestCalls(t *testing.T) {
-	mcptest.Each(t, func() *mcp.Server { return notes(t, nil) }, func(t *testing.T, c *mcptest.Client) {
+func TestCalls(t *testing.T) { calls(t, nil, "it is broken") }
+
+// TestCallsMasked: a server that masks errors of tools says what a model did wrong.
+func TestCallsMasked(t *testing.T) { calls(t, &mcp.Options{MaskErrors: true}, `Tool "fail" failed.`) }
+
+func calls(t *testing.T, opts *mcp.Options, broken string) {
+	mcptest.Each(t, func() *mcp.Server { return notesOf(t, newServer(opts), nil) }, func(t *testing.T, c *mcptest.Client) {
 		for _, row := range []struct {
 			by   string
 			args any
@@ -131,7 +140,7 @@ func TestCalls(t *testing.T) {
 			{"call_read_tool", target("notes_list", noteIn{"it"}), "did it"},
 			{"call_read_tool", target("notes_list", `{"text":"it"}`), "did it"}, // as some models send it
 			{"call_read_tool", target("notes_create", noteIn{"it"}), "!notes_create changes things: use call_tool"},
-			{"call_tool", target("fail", noteIn{"it"}), "!it is broken"},
+			{"call_tool", target("fail", noteIn{"it"}), "!" + broken},
 			{"call_tool", target("nothing", nil), `!there is no tool "nothing": find its name with search_tools`},
 			{"call_read_tool", target("", nil), `!there is no tool "": find its name with search_tools`},
 			{"call_tool", target("call_tool", target("notes_create", noteIn{"it"})), "!call_tool cannot be called by another tool: call it directly"},
