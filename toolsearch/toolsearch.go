@@ -277,7 +277,7 @@ func (s *search) call(f *mcp.Frame, in target) (protocol.Result, error) {
 	return s.called(f, t, in)
 }
 
-// slip returns the failed result of a slip of the model, which Options.MaskErrors of the server
+// slip returns the failed result of a slip of the model, which mcp.Options.MaskErrors
 // does not hide.
 func slip(err error) protocol.Result {
 	return &protocol.CallToolResult{IsError: true, Content: []protocol.Content{protocol.TextContent{Text: err.Error()}}, Err: err}
