@@ -21,7 +21,7 @@ async function connect(revision, transport, user) {
   for (const kind of ["tools", "prompts", "resources"]) {
     client.setNotificationHandler(`notifications/${kind}/list_changed`, () => user.tell(kind));
   }
-  await client.connect(transport);
+  await client.connect(transport, { timeout: 170_000 });
 
   const listen = async (filter) => {
     const subscription = await client.listen(filter);

@@ -17,7 +17,7 @@ export async function main(connect, Stdio, transports) {
   const user = new User();
   const faults = []; // what the client has to say of the server's messages
   let session;
-  const starting = 60_000; // a program in another language may take its time
+  const starting = 170_000; // a program may be built first, on a machine that is busy
   await check("connects", async () => {
     session = await connect(revision, transport, user);
     session.kind = kind;

@@ -28,7 +28,7 @@ async function connect(revision, transport, user) {
   client.setNotificationHandler(ResourceListChangedNotificationSchema, () => user.tell("resources"));
 
   const negotiated = speak(transport, revision);
-  await client.connect(transport);
+  await client.connect(transport, { timeout: 170_000 });
   return {
     client,
     revision: negotiated(),
