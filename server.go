@@ -384,8 +384,8 @@ func (s *Server) Tool(f *Frame, name string) (definition protocol.Tool, ok bool)
 // A call of a component of child passes the middleware of s first, and then that of child, which
 // sees the name without prefix. The filter, error masking and time limits are those of child.
 // Everything else is that of s: the handshake, sessions, tasks and limits. Custom methods
-// and notifications of child are not mounted. What child emits reaches the clients of s. child may serve at the same time, and be
-// mounted into several servers.
+// and notifications of child are not mounted. Clients of s receive the events that child emits.
+// child may serve at the same time, and be mounted into several servers.
 //
 // A name that is taken or too long, or a circle of mounts, is an error, and nothing is mounted
 // then. So is a child with the Options.Store of s: it needs a store only if it serves clients

@@ -159,8 +159,11 @@ func bad(t testing.TB) map[string]Upstream {
 			}
 			return nil
 		})},
-		"dies": {Transport: client.Local(func(ctx context.Context, conn transport.Conn) error {
-			time.AfterFunc(time.Second, func() { _ = conn.Close() })
+		"dies": {Transport: client.Local(func(ctx context.Context, _ transport.Conn) error {
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Second):
+			}
 			return errors.New("dead")
 		})},
 		"floods": {Transport: client.HTTP(gigabyte(t), nil)},

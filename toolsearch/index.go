@@ -283,10 +283,10 @@ type tally struct {
 	value, part, title float64
 }
 
-// search returns the best tools for a query, most at most and the best first, and how much one of
-// the first is about all of the query and nothing else, up to 1. lacking are the words that no tool has; if there are none,
-// those that the tool with that share has not.
-func (x *index) search(query string, most int) (best []found, share float64, lacking []string) {
+// search returns the best tools for a query, most at most and the best first. share is how much one
+// of the first is about all of the query and nothing else, up to 1. lacking are the words that no
+// tool has; if there are none, nearest is true, and they are those that the tool of share lacks.
+func (x *index) search(query string, most int) (best []found, share float64, lacking []string, nearest bool) {
 	if at, ok := x.names[strings.ToLower(strings.TrimSpace(cut(query, maxQuery)))]; ok {
 		best, share = []found{{tool: at, score: math.Inf(1)}}, 1
 	}
@@ -316,7 +316,7 @@ func (x *index) search(query string, most int) (best []found, share float64, lac
 		}
 	}
 	if all == 0 {
-		return best, share, nil // there are hints at most
+		return best, share, nil, false // there are hints at most
 	}
 	intent := x.words.intentOf(concepts)
 	for i := range sums {
@@ -341,14 +341,14 @@ func (x *index) search(query string, most int) (best []found, share float64, lac
 			lacking = append(lacking, c.text)
 		}
 	}
-	if lacking == nil {
+	if nearest = lacking == nil; nearest {
 		for _, c := range concepts {
 			if !c.hint && !x.has(fullest, c) {
 				lacking = append(lacking, c.text)
 			}
 		}
 	}
-	return best, share, lacking
+	return best, share, lacking, nearest
 }
 
 // covered returns the share of a tool's title that a query has: titled has the idf of those words,

@@ -94,7 +94,7 @@ func TestKept(t *testing.T) {
 func TestSchemas(t *testing.T) {
 	for _, schema := range []string{"", "true", "[]", `{"properties":[]}`, `{"properties":{"a":5}}`, `{"properties":{"a":{"description":5}}}`, `{"properties":null}`, "{"} {
 		x := newIndex([]tool{{name: "notes_create", schema: []byte(schema)}}, newVocabulary(nil))
-		if best, share, _ := x.search("create notes", 5); len(best) != 1 || share < enough {
+		if best, share, _, _ := x.search("create notes", 5); len(best) != 1 || share < enough {
 			t.Errorf("%s: %v, %v", schema, best, share)
 		}
 	}
@@ -111,7 +111,7 @@ func FuzzSearch(f *testing.F) {
 			words = o.Words
 		}
 		x := newIndex(append(some(3, 1), tool{name: "other", doc: doc, title: query}), newVocabulary(words))
-		best, share, lacking := x.search(query, most)
+		best, share, lacking, _ := x.search(query, most)
 		if len(best) > most || share < 0 || share > 1+1e-9 {
 			t.Errorf("%d tools, share %v", len(best), share)
 		}

@@ -200,18 +200,24 @@ func (s *search) find(f *mcp.Frame, in query) (string, error) {
 		return "There are no tools to search.", nil
 	}
 	x := s.sets.of(tools, s.words)
-	best, share, lacking := x.search(in.Query, most)
+	best, share, lacking, nearest := x.search(in.Query, most)
 	answer := "The best tools, each with its input schema:"
 	switch {
 	case len(best) == 0 && len(lacking) == 0:
 		return "The query has no words to search for. Say what to do, such as: create an issue", nil
 	case share < enough:
 		best = best[:min(few, len(best))]
-		answer = "No tool has the words: " + strings.Join(lacking, ", ") + "."
-		if len(best) == 0 {
-			return answer + " Search again in other words.", nil
+		words := strings.Join(lacking, ", ")
+		switch {
+		case len(best) == 0:
+			return "No tool has the words: " + words + ". Search again in other words.", nil
+		case nearest && words != "":
+			answer = "No tool has all of these words; the nearest lacks: " + words + ". Search again in other words if these do not fit:"
+		case nearest:
+			answer = "No tool is about these words only. Search again in other words if these do not fit:"
+		default:
+			answer = "No tool has the words: " + words + ". The nearest by the others; search again in other words:"
 		}
-		answer += " The nearest by the others; search again in other words:"
 	}
 	var names []string
 	for _, one := range best {

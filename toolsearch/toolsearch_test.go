@@ -114,6 +114,9 @@ func TestAdd(t *testing.T) {
 		if answer, _ = find(c, "quantum chromodynamics"); answer != "No tool has the words: quantum, chromodynamics. Search again in other words." {
 			t.Errorf("the answer is %s", answer)
 		}
+		if answer, _ = find(c, "delete invoice calendar list"); !strings.HasPrefix(answer, "No tool has all of these words; the nearest lacks: ") {
+			t.Errorf("each word is of some tool: %s", answer)
+		}
 		for _, query := range []string{"", "the", "?!", "what is it", "\u0301"} {
 			if answer, _ = find(c, query); !strings.HasPrefix(answer, "The query has no words to search for.") {
 				t.Errorf("%q: %s", query, answer)
