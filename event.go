@@ -24,6 +24,7 @@ import (
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"
+	"github.com/talaria-go/mcp/scale"
 	"github.com/talaria-go/mcp/schema"
 )
 
@@ -60,9 +61,9 @@ func EventType[Ctx context.Context, In, Data any](name string, match func(ctx Ct
 type Occurrence struct {
 	Name string // of the event type
 	Data any    // what EventType has as Data, or a pointer to it
-	// ID tells the event from all others of its type, so that subscribers recognize a
-	// repetition: the ID that its source has for it, of 1 to 128 visible ASCII characters;
-	// "" means a new one.
+	// ID is the ID of the event at its source, by which subscribers recognize a repetition:
+	// 1 to 128 visible ASCII characters, different for each event of the type. "" means a
+	// new one.
 	ID   string
 	Time time.Time // when it happened; zero means now
 }
@@ -111,7 +112,11 @@ func addEvent(ctx context.Context, s *Server, e *registry.Entry, o *Occurrence, 
 		if len(text) > maxEvent {
 			return fmt.Errorf("the event has %d bytes, which exceeds the limit of %d: emit what is needed to find the rest", len(text), maxEvent)
 		}
-		errs = append(errs, s.events.logs(s).Append(ctx, e.Key(), text))
+		err := s.events.logs(s).Append(ctx, e.Key(), text)
+		if errors.Is(err, scale.ErrFull) {
+			err = fmt.Errorf("the event has %d bytes, for which the log has no room: raise Limits.EventLog", len(text))
+		}
+		errs = append(errs, err)
 	}
 	for _, m := range parents {
 		name := m.prefix + e.Key()

@@ -30,7 +30,7 @@ type Occurrence struct {
 // WatchOptions say where Watch begins. The zero value begins now.
 type WatchOptions struct {
 	Cursor string        // from Occurrence.Cursor or Moved; "" means now
-	MaxAge time.Duration // with Cursor, the greatest age of an event; 0 means any
+	MaxAge time.Duration // with Cursor, the greatest age of an event at the first poll; 0 means any
 	// Moved receives a new position that came without an occurrence, so that it can be
 	// saved. missed reports that events may be missing, as the server does not have them any
 	// more: read the current state from the source. It runs on the goroutine of the loop.
@@ -98,7 +98,7 @@ func (w *watch) run(ctx context.Context, arguments any, yield func(Occurrence, e
 				return
 			}
 		} else {
-			w.failed = 0
+			w.failed, w.MaxAge = 0, 0 // what follows is what happens from now on
 			yielded, ok := w.deliver(page, yield)
 			if !ok {
 				return

@@ -210,6 +210,26 @@ func TestWatchAnswers(t *testing.T) {
 	}
 }
 
+// The age bounds the first page alone: what follows is new.
+func TestWatchAge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for cursor, want := range map[string]string{"": "[false false false]", "0": "[true false false]"} {
+			var aged []bool
+			c := connect(t, serving(t, news(t, func(n int, params string) (string, error) {
+				if aged = append(aged, strings.Contains(params, "maxAgeMs")); n == 3 {
+					return "", &protocol.Error{Code: -32011, Message: "no"}
+				}
+				return `{"events":[],"cursor":"1"}`, nil
+			})), only(protocol.Latest))
+			for range c.Watch(t.Context(), "news", nil, &WatchOptions{Cursor: cursor, MaxAge: time.Second}) {
+			}
+			if fmt.Sprint(aged) != want {
+				t.Errorf("cursor %q: %v, want %s", cursor, aged, want)
+			}
+		}
+	})
+}
+
 // A watch survives the loss of its connection, and ends with its context.
 func TestWatchReconnects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -32,21 +32,21 @@ const DefaultKeep = 4 << 20
 
 // Times of a log.
 const (
-	retention  = 24 * time.Hour  // age of the oldest event that is read
-	boxTTL     = 25 * time.Hour  // how long the store keeps a log after its last event
-	birthTTL   = 48 * time.Hour  // how long the store keeps the birth after its last look; more than boxTTL
-	birthLook  = 5 * time.Second // interval at which a replica looks whether the birth has changed
-	clockSkew  = 2 * time.Second // by how much a quiet cursor stays behind the store's clock
-	clockAhead = time.Second     // by how much a cursor may be ahead of the store's clock
-	maxCursor  = 64              // bytes of a cursor; a longer one cannot be read
-	clockBox   = "events-clock"  // a box that never keeps a message; an Append to it returns the time
-	sealedUse  = "event"         // binds a sealed event to its log
-	birthUse   = "events birth"  // binds the sealed birth to its entry
-	cursorForm = "e1"            // begins every cursor
-	maxEntropy = 1<<62 - 1       // keeps births positive
-	base       = 36              // of the numbers in a cursor
-	boxPrefix  = "events-"       // begins the name of the box of a log
-	digestSize = 20              // bytes of the digest of a type's name
+	retention  = 24 * time.Hour                  // age of the oldest event that is read
+	boxTTL     = 25 * time.Hour                  // how long the store keeps a log after its last event
+	birthTTL   = 48 * time.Hour                  // how long the store keeps the birth after its last look; more than boxTTL
+	birthLook  = 5 * time.Second                 // interval at which a replica looks whether the birth has changed
+	clockSkew  = replica.ClockSkew               // by how much a quiet cursor stays behind the store's clock
+	clockAhead = replica.ClockSkew + time.Second // by how much a cursor may be ahead of the store's clock
+	maxCursor  = 64                              // bytes of a cursor; a longer one cannot be read
+	clockBox   = "events-clock"                  // a box that never keeps a message; an Append to it returns the time
+	sealedUse  = "event"                         // binds a sealed event to its log
+	birthUse   = "events birth"                  // binds the sealed birth to its entry
+	cursorForm = "e1"                            // begins every cursor
+	maxEntropy = 1<<62 - 1                       // keeps births positive
+	base       = 36                              // of the numbers in a cursor
+	boxPrefix  = "events-"                       // begins the name of the box of a log
+	digestSize = 20                              // bytes of the digest of a type's name
 )
 
 // birthKey is where replicas have the birth of their logs.
@@ -125,6 +125,9 @@ func (l *Logs) Read(ctx context.Context, name, cursor string, maxAge time.Durati
 	// The time comes before the messages: one that is appended in between, and missed,
 	// would be behind a cursor that is later than it.
 	now, err := l.now(ctx)
+	if at, _ := position(cursor, birth); err == nil && at > now+micros(clockAhead) {
+		now, err = l.ask(ctx) // a time that is estimated may be late
+	}
 	if err != nil {
 		return Page{}, err
 	}
@@ -247,6 +250,11 @@ func (l *Logs) now(ctx context.Context) (scale.Rev, error) {
 			return now, nil
 		}
 	}
+	return l.ask(ctx)
+}
+
+// ask returns the time of the store's clock.
+func (l *Logs) ask(ctx context.Context) (scale.Rev, error) {
 	now, _, err := l.config.Store.Append(ctx, scale.AppendOp{Box: clockBox})
 	return now, err
 }

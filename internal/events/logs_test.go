@@ -165,3 +165,23 @@ func TestQuietCursor(t *testing.T) {
 		})
 	}
 }
+
+// A cursor that is ahead of an estimated time is compared with the store's clock.
+func TestFuture(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sealer, err := seal.New("events", []byte("key-0123456789abcdef"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := events.New(events.Config{Store: scale.NewLocal(), Seal: sealer, Now: func() scale.Rev {
+			return scale.Rev(time.Now().Add(-4 * time.Second).UnixMicro())
+		}})
+		cursor := read(t, l, "").Cursor
+		add(t, l, "one")
+		cursor = read(t, l, cursor).Cursor
+		add(t, l, "two")
+		if page := read(t, l, cursor); page.Truncated || len(page.Events) != 1 {
+			t.Errorf("%+v", page)
+		}
+	})
+}

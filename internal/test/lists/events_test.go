@@ -555,6 +555,7 @@ func TestEventMisuse(t *testing.T) {
 		"no data":       {s.Emit(t.Context(), mcp.Occurrence{Name: "comment.created"}), `its data is lists_test.comment; got <nil>`},
 		"nil data":      {s.Emit(t.Context(), mcp.Occurrence{Name: "comment.created", Data: (*comment)(nil)}), `its data is a JSON object; got null`},
 		"long data":     {s.Emit(t.Context(), mcp.Occurrence{Name: "comment.created", Data: comment{Text: strings.Repeat("x", 300_000)}}), `which exceeds the limit of 261120: emit what is needed to find the rest`},
+		"a small log":   {eventServer(&mcp.Options{Limits: mcp.Limits{EventLog: 100}}).Emit(t.Context(), mcp.Occurrence{Name: "comment.created", Data: comment{}}), `raise Limits.EventLog`},
 		"an ID":         {s.Emit(t.Context(), mcp.Occurrence{Name: "comment.created", Data: comment{}, ID: "a\r\nb"}), `invalid ID "a\r\nb": it has 1 to 128 visible ASCII characters`},
 		"a long ID":     {s.Emit(t.Context(), mcp.Occurrence{Name: "comment.created", Data: comment{}, ID: strings.Repeat("a", 129)}), `invalid ID`},
 		"a time":        {s.Emit(t.Context(), mcp.Occurrence{Name: "comment.created", Data: comment{}, Time: time.Unix(1e18, 0)}), `invalid Time`},
