@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -79,11 +80,11 @@ func heap() int {
 // hangingStore is a store of which a Read returns when its context ends, at times.
 type hangingStore struct {
 	scale.Store
-	hangs bool
+	hangs atomic.Bool
 }
 
 func (s *hangingStore) Read(ctx context.Context, box string, after scale.Rev, reader string) ([]scale.Message, string, error) {
-	if s.hangs && strings.HasPrefix(box, "events-") {
+	if s.hangs.Load() && strings.HasPrefix(box, "events-") {
 		<-ctx.Done()
 		return nil, "", context.Cause(ctx)
 	}
@@ -102,7 +103,7 @@ func TestEventsAtHangingStore(t *testing.T) {
 		c := pipe{mcptest.New(t, s, mcptest.Timeout(time.Minute))}
 		members := fmt.Sprintf(`"name":"comment.created","arguments":{"document":"a"},"cursor":%q`,
 			poll(t, c, `"name":"comment.created","arguments":{"document":"a"}`).Cursor)
-		store.hangs = true
+		store.hangs.Store(true)
 		began := time.Now()
 		if got := c.Ask("events/poll", "{"+members+"}"); !strings.Contains(got, `"code":503`) || time.Since(began) != 5*time.Second {
 			t.Errorf("after %v: %s", time.Since(began), got)
@@ -110,7 +111,7 @@ func TestEventsAtHangingStore(t *testing.T) {
 		if !strings.Contains(log.String(), "deadline exceeded") {
 			t.Errorf("the log has no reason: %s", log)
 		}
-		store.hangs = false
+		store.hangs.Store(false)
 		emit(t, s, "a", "later")
 		if page := poll(t, c, members); texts(page) != "later" {
 			t.Errorf("then: %+v", page)
