@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/talaria-go/mcp/client/internal/link"
 )
@@ -35,6 +36,8 @@ func sendBatch(ctx context.Context, c *Client, conn *connection, requests []*req
 	// The exchange ends when none of its requests waits for a response.
 	exchange, stop := context.WithCancel(ctx)
 	defer stop()
+	var waits atomic.Int32 // requests whose time is not over
+	waits.Store(int32(len(requests)))
 	for i, r := range requests {
 		p := &call{method: r.method, conn: conn, progress: r.options.progress}
 		if p.progress != nil && !conn.sync {
@@ -43,6 +46,11 @@ func sendBatch(ctx context.Context, c *Client, conn *connection, requests []*req
 		var end func()
 		contexts[i], end = p.begin(ctx, cmp.Or(r.options.timeout, c.opts.Timeout), c.most())
 		defer end()
+		defer context.AfterFunc(contexts[i], func() {
+			if waits.Add(-1) == 0 {
+				stop()
+			}
+		})()
 		c.calls.enter(p)
 		calls[i] = p
 		if i > 0 {
@@ -84,7 +92,8 @@ func sendBatch(ctx context.Context, c *Client, conn *connection, requests []*req
 }
 
 // batchAnswer waits for one answer of a batch. exchange is closed when the link
-// will not deliver any more of them, which only HTTP links know.
+// will not deliver any more of them, which only HTTP links know; with others it is closed
+// when the batch is sent. A cancellation that is sent before would name no request.
 func batchAnswer(ctx context.Context, p *call, exchange <-chan struct{}) (json.RawMessage, error) {
 	if p.conn.sync {
 		select {
@@ -93,6 +102,7 @@ func batchAnswer(ctx context.Context, p *call, exchange <-chan struct{}) (json.R
 		case <-exchange:
 		}
 	} else {
+		<-exchange
 		p.wait(ctx)
 	}
 	return p.settle(ctx, nil)

@@ -68,3 +68,18 @@ func TestBatchOverHTTP(t *testing.T) {
 		t.Errorf("results %+v, %v", results, err)
 	}
 }
+
+// A request of a batch whose time is over before the batch was sent is cancelled after it,
+// so that the server knows which request is meant and answers the others.
+func TestBatchCancelledAtOnce(t *testing.T) {
+	c := connect(t, serving(t, fixture(t, nil)), only(protocol.V20250326))
+	for range 200 {
+		results, err := c.Batch(t.Context(),
+			Operation{Method: "ping"},
+			Operation{Method: "tools/call", Params: map[string]any{"name": "wait"}, Options: []CallOption{Timeout(1)}},
+		)
+		if err != nil || results[0].Err != nil || !errors.Is(results[1].Err, ErrTimeout) {
+			t.Fatalf("%+v, %v", results, err)
+		}
+	}
+}
