@@ -54,6 +54,8 @@ type connection struct {
 	catalog  atomic.Pointer[catalog]
 	late     atomic.Bool   // a client has seen a list without this connection
 	level    atomic.Uint32 // of the session's log; 0 and info are what legacy upstreams send by themselves
+	leveling sync.Mutex    // held while level is set at an upstream that has just connected
+	leveled  atomic.Pointer[client.Client]
 
 	busy    int // requests that use it
 	used    time.Time
@@ -71,9 +73,11 @@ type connection struct {
 // errOpening is the error of a connection that is not open yet.
 var errOpening = errors.New("the connection is being opened")
 
-// newConnection returns a connection that opens in the background.
-func newConnection(u *upstream, key connKey, t client.Transport, caps protocol.ClientCapabilities) *connection {
+// newConnection returns a connection that opens in the background. level is the log level of
+// its session, 0 for none.
+func newConnection(u *upstream, key connKey, t client.Transport, caps protocol.ClientCapabilities, level protocol.Level) *connection {
 	c := &connection{upstream: u, key: key, caps: caps, began: time.Now(), ended: make(chan struct{}), again: make(chan struct{}, 1), turn: make(chan struct{})}
+	c.level.Store(uint32(level))
 	c.change()
 	c.group = group.New(nil)
 	// A group of one server, and a name that is not empty, take any.
@@ -123,7 +127,32 @@ func (c *connection) options() *client.Options {
 
 // client returns the client, after the first attempt to connect.
 func (c *connection) client(ctx context.Context) (*client.Client, error) {
-	return c.group.Client(ctx, c.serverName())
+	cl, err := c.group.Client(ctx, c.serverName())
+	if err == nil && c.leveled.Load() != cl {
+		c.openLevel(ctx, cl)
+	}
+	return cl, err
+}
+
+// openLevel sets the log level of the session at an upstream that has just connected, before
+// anything else is asked there.
+func (c *connection) openLevel(ctx context.Context, cl *client.Client) {
+	c.leveling.Lock()
+	defer c.leveling.Unlock()
+	level := protocol.Level(c.level.Load())
+	if c.leveled.Load() == cl {
+		return
+	}
+	if level != 0 && (level != protocol.LevelInfo || cl.Revision().Modern()) {
+		ctx, stop := context.WithTimeout(ctx, listWait)
+		defer stop()
+		err := cl.SetLevel(ctx, level)
+		c.refused("the log level", err)
+		if ctx.Err() != nil {
+			return // another use of the connection tries again
+		}
+	}
+	c.leveled.Store(cl)
 }
 
 // change notes that the lists may have changed.
@@ -179,9 +208,6 @@ func (c *connection) list(ctx context.Context) error {
 			c.upstream.era.Store(eraModern)
 		} else if rev != 0 {
 			c.upstream.era.Store(eraLegacy)
-		}
-		if level := protocol.Level(c.level.Load()); level != 0 && (level != protocol.LevelInfo || cl.Revision().Modern()) && c.catalog.Load() == nil {
-			c.setLevel(level)
 		}
 		now, err = newCatalog(ctx, c.upstream, cl)
 	}

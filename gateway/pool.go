@@ -47,16 +47,20 @@ func (p *pool) get(f *mcp.Frame, u *upstream, key connKey, t client.Transport) (
 		if key.caps != "" {
 			_ = jsonx.Unmarshal([]byte(key.caps), &caps) // it is of capabilitiesOf
 		}
-		c = newConnection(u, key, t, caps)
+		x, ok := internal.Session(f).(*session.Session)
+		var level protocol.Level
+		if ok = ok && key.session != ""; ok {
+			level = x.LogLevel()
+		}
+		c = newConnection(u, key, t, caps, level)
 		p.all[at] = c
 		if old := p.left[at]; old != nil {
 			delete(p.left, at)
 			c.watched.Follow(&old.watched, maxWatched)
 		}
-		if x, ok := internal.Session(f).(*session.Session); ok && key.session != "" {
+		if ok {
 			stay, cancel := context.AfterFunc(x.Context(), func() { p.drop(c, false) }), c.cancel
 			c.cancel = func() { stay(); cancel() }
-			c.level.Store(uint32(x.LogLevel()))
 		}
 	}
 	c.busy++

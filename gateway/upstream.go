@@ -146,7 +146,7 @@ func (u *upstream) start() {
 	if u.NoQuestions || u.Shared {
 		caps = protocol.ClientCapabilities{}
 	}
-	u.list = newConnection(u, key, u.Transport, caps)
+	u.list = newConnection(u, key, u.Transport, caps, 0)
 }
 
 // single reports whether all callers use the list connection.
