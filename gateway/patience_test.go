@@ -86,7 +86,7 @@ func TestWatchesStay(t *testing.T) {
 						t.Fatalf("after %s the client is not notified", step.name)
 					}
 				}
-				// What nobody watches makes room.
+				// A connection without a watched resource ends first.
 				g.pool.sweep(time.Now().Add(time.Hour))
 				if n := len(g.pool.all); n != 1 || len(g.pool.left) != 0 {
 					t.Errorf("%d connections are left, and %d closed ones", n, len(g.pool.left))

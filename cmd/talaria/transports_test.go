@@ -142,7 +142,7 @@ func TestReadBytes(t *testing.T) {
 	}
 }
 
-// Watch prints what changes, in legacy and modern revisions, until it is told to stop.
+// Watch prints what changes, in legacy and modern revisions, until it is interrupted.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	for _, revision := range []string{"2025-06-18", "2026-07-28"} {
@@ -168,7 +168,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// Events lists event types, and prints what is emitted, until it is told to stop.
+// Events lists event types, and prints what is emitted, until it is interrupted.
 func TestEventsCommand(t *testing.T) {
 	t.Parallel()
 	for _, revision := range []string{"2025-06-18", "2026-07-28"} {
