@@ -71,16 +71,22 @@ func TestInboxOfKilledReplica(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	dice := rand.New(rand.NewPCG(seed, 1))
-	for round := range testdep.Rounds(60, 300) {
-		synctest.Test(t, func(t *testing.T) { killWhileItReads(t, dice) })
+	rounds, accepted := testdep.Rounds(60, 300), 0
+	for round := range rounds {
+		synctest.Test(t, func(t *testing.T) { accepted += killWhileItReads(t, dice) })
 		if t.Failed() {
 			t.Fatalf("in round %d", round)
 		}
 	}
+	t.Logf("%d messages of %d were accepted", accepted, 40*rounds)
+	if accepted < 15*rounds {
+		t.Error("too few messages were accepted")
+	}
 }
 
-// killWhileItReads is one round of TestInboxOfKilledReplica.
-func killWhileItReads(t *testing.T, dice *rand.Rand) {
+// killWhileItReads is one round of TestInboxOfKilledReplica. It returns how many of 40 messages were accepted:
+// the rest was sent to killed replicas.
+func killWhileItReads(t *testing.T, dice *rand.Rand) int {
 	store := local()
 	store.rand = rand.New(rand.NewPCG(dice.Uint64(), 1))
 	var cuts [4]*cut
@@ -141,9 +147,7 @@ func killWhileItReads(t *testing.T, dice *rand.Rand) {
 			t.Errorf("the message %s has come under %d ids", m, len(under[m]))
 		}
 	}
-	if len(accepted) < 10 {
-		t.Errorf("%d messages were accepted", len(accepted))
-	}
 	g.leave()
 	store.within(0, 0)
+	return len(accepted)
 }
