@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/talaria-go/mcp/auth/oauth/internal/outbound"
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/outbound"
 )
 
 // tokenAnswer is the answer of a token endpoint (RFC 6749, section 5.1).

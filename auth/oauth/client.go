@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/oauth2"
 
-	"github.com/talaria-go/mcp/auth/oauth/internal/outbound"
 	"github.com/talaria-go/mcp/internal/clients/attend"
+	"github.com/talaria-go/mcp/internal/outbound"
 )
 
 // Client gets, keeps and sends the access tokens for one MCP server. It is safe

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/talaria-go/mcp/auth/oauth/internal/outbound"
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/outbound"
 	"github.com/talaria-go/mcp/protocol"
 )
 

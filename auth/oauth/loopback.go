@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/talaria-go/mcp/auth/oauth/internal/outbound"
+	"github.com/talaria-go/mcp/internal/outbound"
 )
 
 // Loopback is the UserAgent of native applications (RFC 8252): it opens the

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/talaria-go/mcp/auth/oauth/internal/outbound"
+	"github.com/talaria-go/mcp/internal/outbound"
 )
 
 // Options configure a Client. The zero value, and nil, stand for a native

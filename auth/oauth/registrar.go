@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/talaria-go/mcp/auth/oauth/internal/outbound"
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/outbound"
 )
 
 // registrar finds the client to use with an authorization server, and registers

@@ -1,6 +1,6 @@
-// Package outbound sends the HTTP requests of an OAuth client whose addresses
-// come from servers. A malicious MCP server could otherwise make a client send
-// requests into a private network. So each URL is checked: its scheme and host
+// Package outbound sends HTTP requests to addresses that come from a peer. The
+// peer could otherwise make this process send requests into a private network.
+// So each URL is checked: its scheme and host
 // before the request, and the address that the host resolves to when it is
 // dialled, so that a name cannot resolve to something else in between.
 // Redirects pass the same checks, and the size and the time of responses are
