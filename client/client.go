@@ -65,7 +65,7 @@ func Connect(ctx context.Context, t Transport, opts *Options) (*Client, error) {
 	if c.owner == "" {
 		c.owner, c.owned = newOwner(), true
 	}
-	c.caps = c.opts.capabilities()
+	c.caps = c.opts.capabilities(extensionOf(t))
 	c.level.Store(int32(c.opts.LogLevel))
 	c.handlers.roots.list = c.opts.Roots
 	c.life.ctx, c.life.cancel = context.WithCancelCause(context.Background())

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ import (
 	"github.com/talaria-go/mcp/client/group"
 	"github.com/talaria-go/mcp/client/pool"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport/websocket"
 )
 
 // guarded is an MCP server that wants a login, its authorization server, and the
@@ -276,5 +278,105 @@ func TestOneWindowAfterLoss(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// A client declares the extension that its login belongs to, over each transport that can
+// have one and in every revision, together with what its options declare of it.
+func TestLoginExtension(t *testing.T) {
+	s := mcp.NewServer(mcp.Info{Name: "guarded", Version: "1"}, &mcp.Options{HTTP: mcp.HTTPOptions{SSE: true}})
+	s.MustAdd(mcp.Tool("declared", func(f *mcp.Frame, _ struct{}) (string, error) {
+		text, err := json.Marshal(f.ClientCapabilities().Extensions)
+		return string(text), err
+	}))
+	web := http.NewServeMux()
+	web.Handle("/mcp", s.Handler())
+	web.Handle("/ws", websocket.Handler(s))
+	web.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, `{"issuer":"http://%[1]s","authorization_endpoint":"http://%[1]s/authorize","token_endpoint":"http://%[1]s/token","code_challenge_methods_supported":["S256"]}`, r.Host)
+	})
+	web.HandleFunc("/token", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"access_token":"token","token_type":"Bearer","issued_token_type":"urn:ietf:params:oauth:token-type:id-jag"}`)
+	})
+	web.HandleFunc("/.well-known/oauth-protected-resource/{path}", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, `{"resource":"http://%[1]s/%[2]s","authorization_servers":["http://%[1]s"]}`, r.Host, r.PathValue("path"))
+	})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if path := r.URL.Path[1:]; (path == "mcp" || path == "ws") && r.Header.Get("Authorization") != "Bearer token" {
+			w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer resource_metadata="http://%s/.well-known/oauth-protected-resource/%s"`, r.Host, path))
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		web.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(func() {
+		if err := s.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	given := func(context.Context) (string, error) { return "jwt", nil }
+	grants := map[string]oauth.Grant{
+		`{"io.modelcontextprotocol/oauth-client-credentials":{}}`: &oauth.ClientCredentials{},
+		`{"io.modelcontextprotocol/enterprise-managed-authorization":{}}`: &oauth.EnterpriseManaged{
+			Provider: server.URL, TokenEndpoint: server.URL + "/token", Client: oauth.Registration{ClientID: "sso", ClientSecret: "s"}, Assertion: given,
+		},
+		`null`: &oauth.WorkloadIdentity{Assertion: func(ctx context.Context, _ string) (string, error) { return given(ctx) }},
+	}
+	transports := map[string]func(*http.Client) client.Transport{
+		"/mcp": func(h *http.Client) client.Transport {
+			return client.HTTP(server.URL+"/mcp", &client.HTTPOptions{Client: h})
+		},
+		"/mcp sse": func(h *http.Client) client.Transport {
+			return client.SSE(server.URL+"/mcp", &client.HTTPOptions{Client: h})
+		},
+		"/ws": func(h *http.Client) client.Transport {
+			return client.WebSocket(server.URL+"/ws", &client.HTTPOptions{Client: h})
+		},
+	}
+	for _, rev := range protocol.Revisions() {
+		for where, open := range transports {
+			path, sse, _ := strings.Cut(where, " ")
+			if sse != "" && rev != protocol.V20241105 {
+				continue
+			}
+			for want, grant := range grants {
+				authorized, err := oauth.New(server.URL+path, &oauth.Options{Grant: grant, Clients: []oauth.Registration{{ClientID: "c", ClientSecret: "s"}}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				id := authorized.Extension()
+				if want != "null" && want != fmt.Sprintf(`{%q:{}}`, id) || want == "null" && id != "" {
+					t.Errorf("Extension is %q, want that of %s", id, want)
+				}
+				tr := open(authorized.HTTPClient())
+				declare := func(what string, opts client.Options, want string) {
+					opts.Revisions = []protocol.Revision{rev}
+					c, err := client.Connect(t.Context(), tr, &opts)
+					if err != nil {
+						t.Fatalf("%s %s %s: %v", rev, where, what, err)
+					}
+					if got, err := client.Call[string](t.Context(), c, "declared", nil); err != nil || got != want {
+						t.Errorf("%s %s %s: declared %s, want %s; %v", rev, where, what, got, want, err)
+					}
+					if err := c.Close(); err != nil {
+						t.Error(err)
+					}
+				}
+				declare("plain", client.Options{Tasks: client.TasksOff}, want)
+				if id == "" {
+					continue
+				}
+				declare("answers raw", client.Options{OnRequest: func(context.Context, string, json.RawMessage) (any, error) { return nil, nil }}, want)
+				own := protocol.ClientCapabilities{Extensions: map[string]json.RawMessage{id: json.RawMessage(`{"a":1}`)}}
+				declare("settings", client.Options{Tasks: client.TasksOff, Capabilities: own}, fmt.Sprintf(`{%q:{"a":1}}`, id))
+				other := protocol.ClientCapabilities{Extensions: map[string]json.RawMessage{"example.com/x": json.RawMessage(`{}`)}}
+				declare("one more", client.Options{Tasks: client.TasksOff, Capabilities: other}, fmt.Sprintf(`{"example.com/x":{},%q:{}}`, id))
+				if len(other.Extensions) != 1 {
+					t.Errorf("Options.Capabilities were changed to %v", other)
+				}
+			}
+		}
 	}
 }

@@ -69,8 +69,8 @@ type Options struct {
 	// place of the fields above: with a value that encodes as the result, or
 	// with an error, which goes out as it is if it is a *protocol.Error. params
 	// are as they came, and nothing of the answer is filled in or checked. Only
-	// Capabilities are declared, unchanged, in every revision. It is called by
-	// several goroutines at once.
+	// Capabilities are declared, unchanged, in every revision, and the extension of
+	// the transport's logins. It is called by several goroutines at once.
 	OnRequest func(ctx context.Context, method string, params json.RawMessage) (result any, err error)
 	// AroundServerRequest is called around the answer to each request of the server,
 	// in every revision, whatever answers it: next does, and returns the error that
@@ -249,9 +249,12 @@ func (o *Options) mutual(names []string, modern bool) protocol.Revision {
 const tasksExtension = wire.TasksExtension
 
 // capabilities returns what the client declares: Options.Capabilities and what
-// the handlers imply.
-func (o *Options) capabilities() protocol.ClientCapabilities {
+// the handlers and the extension of the transport's logins imply.
+func (o *Options) capabilities(login string) protocol.ClientCapabilities {
 	caps := o.Capabilities
+	if _, ok := caps.Extensions[login]; login != "" && !ok {
+		caps.Extensions = mergeRaw(caps.Extensions, map[string]json.RawMessage{login: json.RawMessage("{}")})
+	}
 	if o.OnRequest != nil {
 		return caps
 	}

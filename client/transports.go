@@ -26,8 +26,9 @@ import (
 // carrier is a Transport: a link.Transport with the name under which the server
 // is remembered.
 type carrier struct {
-	name string
-	link link.Transport
+	name      string
+	link      link.Transport
+	extension string // that its logins belong to; see HTTPOptions.Client
 }
 
 // String implements Transport.
@@ -35,6 +36,13 @@ func (c carrier) String() string { return c.name }
 
 // transport implements Transport.
 func (c carrier) transport() link.Transport { return c.link }
+
+// extensionOf returns the extension that the client declares because of its
+// transport, "" for none.
+func extensionOf(t Transport) string {
+	c, _ := t.(carrier)
+	return c.extension
+}
 
 // CommandTransport runs a server as a child process and talks to it over its
 // standard input and output (basic/transports/stdio). Command makes one; set
@@ -127,7 +135,7 @@ func Dial(network, address string, opts *transport.SocketOptions) Transport {
 		copied := *opts
 		own = &copied
 	}
-	return carrier{network + ":" + address, connlink.New("transport.SocketOptions.MaxMessage", func(ctx context.Context) (transport.Conn, error) {
+	return carrier{name: network + ":" + address, link: connlink.New("transport.SocketOptions.MaxMessage", func(ctx context.Context) (transport.Conn, error) {
 		var d net.Dialer
 		conn, err := d.DialContext(ctx, network, address)
 		if err != nil {
@@ -147,9 +155,9 @@ func Conn(dial func(ctx context.Context) (transport.Conn, error)) Transport {
 	// must not have the same.
 	name := "connection " + rand.Text()[:8]
 	if dial == nil {
-		return carrier{name, broken{errors.New("client.Conn needs a function that dials")}}
+		return carrier{name: name, link: broken{errors.New("client.Conn needs a function that dials")}}
 	}
-	return carrier{name, connlink.New("MaxMessage of the options of the transport.Conn", func(ctx context.Context) (transport.Conn, error) {
+	return carrier{name: name, link: connlink.New("MaxMessage of the options of the transport.Conn", func(ctx context.Context) (transport.Conn, error) {
 		conn, err := dial(ctx)
 		if err == nil && conn == nil {
 			err = errors.New("the function given to client.Conn returned neither a connection nor an error")
@@ -174,7 +182,7 @@ func Local(serve func(ctx context.Context, conn transport.Conn) error) Transport
 		}()
 		return l, nil
 	})
-	return carrier{"local server " + rand.Text()[:8], t.transport()}
+	return carrier{name: "local server " + rand.Text()[:8], link: t.transport()}
 }
 
 // local is the client's end of a connection to a server in this process.
@@ -277,6 +285,11 @@ type HTTPOptions struct {
 	//
 	// Redirects are followed within the origin of the address, with method and
 	// body; those that lead elsewhere are errors.
+	//
+	// A Transport with a method Extension() string, such as that of package
+	// auth/oauth, names the extension that its logins belong to. The client then
+	// declares it, in every revision. A Transport around such a one has to have the
+	// method, too.
 	Client *http.Client
 	// Header is sent with every request.
 	Header http.Header
@@ -290,6 +303,17 @@ type HTTPOptions struct {
 	// MaxMessage is the longest message of the server in bytes, after it was
 	// decompressed; 0 means 4 MiB.
 	MaxMessage int
+}
+
+// extension returns the extension that logins of o.Client belong to, "" for none.
+func (o *HTTPOptions) extension() string {
+	if o == nil || o.Client == nil {
+		return ""
+	}
+	if login, ok := o.Client.Transport.(interface{ Extension() string }); ok {
+		return login.Extension()
+	}
+	return ""
 }
 
 // server returns the sender of requests to an address. A nil o has the
@@ -312,9 +336,9 @@ func (o *HTTPOptions) server(address string) (*origin.Server, error) {
 func HTTP(address string, opts *HTTPOptions) Transport {
 	server, err := opts.server(address)
 	if err != nil {
-		return carrier{publicName(address), broken{err}}
+		return carrier{name: publicName(address), link: broken{err}}
 	}
-	return carrier{server.String(), httplink.New(server, opts != nil && opts.NoStream)}
+	return carrier{server.String(), httplink.New(server, opts != nil && opts.NoStream), opts.extension()}
 }
 
 // SSE returns the transport to a server that speaks HTTP with server-sent
@@ -324,9 +348,9 @@ func HTTP(address string, opts *HTTPOptions) Transport {
 func SSE(address string, opts *HTTPOptions) Transport {
 	server, err := opts.server(address)
 	if err != nil {
-		return carrier{publicName(address), broken{err}}
+		return carrier{name: publicName(address), link: broken{err}}
 	}
-	return carrier{server.String(), sselink.New(server)}
+	return carrier{server.String(), sselink.New(server), opts.extension()}
 }
 
 // WebSocket returns the transport to a server that speaks WebSocket with the
@@ -366,7 +390,7 @@ func WebSocket(address string, opts *HTTPOptions) Transport {
 			return nil, err
 		}
 		return conn, nil
-	})}
+	}), opts.extension()}
 }
 
 // headerTransport is an http.RoundTripper that calls HTTPOptions.HeaderFunc.

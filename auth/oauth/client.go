@@ -81,6 +81,14 @@ func New(serverURL string, options *Options) (*Client, error) {
 // CloseIdleConnections closes connections to authorization servers, too.
 func (c *Client) HTTPClient() *http.Client { return &http.Client{Transport: authorizing{c}} }
 
+// Extension returns the extension of the specification that the grant belongs to,
+// such as "io.modelcontextprotocol/oauth-client-credentials"; "" for none. The
+// Transport of HTTPClient has it, too: package client declares it to the server.
+// A Transport around that one has to pass it on.
+//
+// https://modelcontextprotocol.io/extensions/auth/overview
+func (c *Client) Extension() string { return c.opts.Grant.extension() }
+
 // authorizing is the Transport of HTTPClient.
 type authorizing struct{ *Client }
 

@@ -42,8 +42,10 @@ type Visit interface {
 	Close() error
 }
 
-// check, kind, interactive, trusts and obtain implement Grant.
+// check, extension, kind, interactive, trusts and obtain implement Grant.
 func (*AuthorizationCode) check() error { return nil }
+
+func (*AuthorizationCode) extension() string { return "" }
 
 func (*AuthorizationCode) kind() string { return grantCode }
 

@@ -19,6 +19,9 @@ import (
 type Grant interface {
 	// check returns what is wrong with the fields, or nil.
 	check() error
+	// extension returns the extension of the specification that the grant belongs
+	// to, "" for none.
+	extension() string
 	// kind returns the name of the grant in keys of the store. It must never
 	// change.
 	kind() string

@@ -16,6 +16,8 @@ import (
 	"slices"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"github.com/talaria-go/mcp/internal/wire"
 )
 
 // ClientCredentials is the grant of programs that act for themselves (OAuth
@@ -25,8 +27,10 @@ import (
 // https://github.com/modelcontextprotocol/ext-auth, OAuth Client Credentials Extension
 type ClientCredentials struct{}
 
-// check, kind, interactive, trusts and obtain implement Grant.
+// check, extension, kind, interactive, trusts and obtain implement Grant.
 func (*ClientCredentials) check() error { return nil }
+
+func (*ClientCredentials) extension() string { return wire.CredentialsExtension }
 
 func (*ClientCredentials) kind() string { return grantCredentials }
 
@@ -53,13 +57,16 @@ type WorkloadIdentity struct {
 	Assertion func(ctx context.Context, audience string) (string, error)
 }
 
-// check, kind, interactive, trusts and obtain implement Grant.
+// check, extension, kind, interactive, trusts and obtain implement Grant.
 func (g *WorkloadIdentity) check() error {
 	if g.Assertion == nil {
 		return errors.New("WorkloadIdentity.Assertion is nil")
 	}
 	return nil
 }
+
+// extension returns none: the draft for workloads has no identifier.
+func (*WorkloadIdentity) extension() string { return "" }
 
 func (*WorkloadIdentity) kind() string { return "workload_identity" }
 
@@ -113,7 +120,7 @@ type EnterpriseManaged struct {
 	SubjectTokenType string
 }
 
-// check, kind, interactive, trusts and obtain implement Grant.
+// check, extension, kind, interactive, trusts and obtain implement Grant.
 func (g *EnterpriseManaged) check() error {
 	var problems []error
 	if g.Assertion == nil {
@@ -127,6 +134,8 @@ func (g *EnterpriseManaged) check() error {
 	}
 	return errors.Join(problems...)
 }
+
+func (*EnterpriseManaged) extension() string { return wire.EnterpriseExtension }
 
 func (*EnterpriseManaged) kind() string { return "enterprise_managed" }
 

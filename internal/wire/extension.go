@@ -16,6 +16,12 @@ const (
 	// AppsExtension is for views that hosts show for the results of tools. Hosts look
 	// for it in every revision.
 	AppsExtension = "io.modelcontextprotocol/ui"
+	// CredentialsExtension is for clients that log in for themselves. They declare it in
+	// every revision.
+	CredentialsExtension = "io.modelcontextprotocol/oauth-client-credentials"
+	// EnterpriseExtension is for clients whose users log in through the identity provider
+	// of their company. They declare it in every revision.
+	EnterpriseExtension = "io.modelcontextprotocol/enterprise-managed-authorization"
 )
 
 // Extension is one that a server declares. The catalog of the server has it among
