@@ -12,12 +12,12 @@ import (
 // The limits. Who needs to raise one says why in the commit.
 const (
 	maxMethodFiles = 4      // files with methods of one type
-	maxPackages    = 93     // outside of internal/test
-	maxFolders     = 25     // directly below internal
+	maxPackages    = 96     // outside of internal/test
+	maxFolders     = 26     // directly below internal
 	maxFile        = 800    // lines
 	maxFunction    = 100    // lines
-	maxExported    = 1_086  // names that users see
-	maxLines       = 83_140 // of the library, without comments
+	maxExported    = 1_120  // names that users see
+	maxLines       = 85_000 // of the library, without comments
 )
 
 // maxFiles limits the files of packages that grew too wide to be found one's way
