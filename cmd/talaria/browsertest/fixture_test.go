@@ -40,7 +40,10 @@ func serve(name string, args []string) {
 	case "says":
 		s.says = true
 	case "shows":
+		s.also = `,"resources":{}`
 		s.tools, s.answers = showing()
+	case "much":
+		serveMuch(s)
 	case "asks":
 		s.tools, s.asks = `{"name":"sample","inputSchema":{"type":"object"}}`, true
 	case "completes":
@@ -96,7 +99,7 @@ func (s *server) run() {
 			Method string
 			Result json.RawMessage
 			Params struct {
-				Name      string
+				Name, URI string
 				Argument  struct{ Value string }
 				Arguments json.RawMessage
 			}
@@ -116,6 +119,10 @@ func (s *server) run() {
 			fmt.Println(`{"jsonrpc":"2.0","id":"s1","method":"sampling/createMessage","params":{"maxTokens":100,"messages":[{"role":"user","content":{"type":"text","text":"How is the weather?"}}]}}`)
 			continue
 		}
+		if m.Params.URI == "x://gone" {
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32002,"message":"there is no x://gone"}}`+"\n", m.ID)
+			continue
+		}
 		if text := s.answers[strings.TrimSpace(m.Method+" "+m.Params.Name)]; text != "" {
 			fmt.Println(strings.Replace(text, "$id", string(m.ID), 1))
 			continue
@@ -124,6 +131,10 @@ func (s *server) run() {
 		switch m.Method {
 		case "initialize":
 			result = fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{"tools":{}%s},"serverInfo":{"name":"bills","version":"1"}}`, s.revision, s.also)
+		case "resources/list":
+			result = `{"resources":[]}`
+		case "resources/templates/list":
+			result = `{"resourceTemplates":[]}`
 		case "prompts/list":
 			result = `{"prompts":[{"name":"greet","arguments":[{"name":"who","required":true}]}]}`
 		case "completion/complete":

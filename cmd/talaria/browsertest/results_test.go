@@ -19,7 +19,12 @@ var shows = []struct{ name, result, views, seen string }{
 	{"lone", `"content":[{"type":"text","text":"only \"this\""}],"structuredContent":{"result":"only \"this\""}`, "Content Tree Raw", `only "this"`},
 	{"json", `"content":[{"type":"text","text":"[{\"name\":\"Ann\",\"owes\":3}]"}]`, "Table Tree Content Raw", "Ann"},
 	{"tree", `"content":[{"type":"text","text":"{\"name\":{\"first\":\"Ann\"}}"}]`, "Tree Content Raw", "first: \"Ann\""},
-	{"mixed", `"content":[{"type":"text","text":"two parts"},{"type":"text","text":"{\"name\":{\"first\":\"Ann\"}}"}]`, "Content Raw", "{\n  \"name\": {\n    \"first\": \"Ann\"\n  }\n}"},
+	{"mixed", `"content":[{"type":"text","text":"two parts"},{"type":"text","text":"{\"name\":{\"first\":\"Ann\"}}"},{"type":"text","text":"[{\"bill\":7}]"}]`, "Content Raw", "first: \"Ann\""},
+	{"markdown", `"content":[{"type":"text","text":` + quote(markdown) + `}]`, "Content Raw", "Bills of May"},
+	{"script", `"content":[{"type":"text","text":"# not a heading\nset -e\nls *.go"}]`, "Content Raw", "# not a heading\nset -e\nls *.go"},
+	{"typed", `"content":[{"type":"resource","resource":{"uri":"x://a/notes.md","mimeType":"text/markdown","text":"# Notes\n*one*"}}]`, "Content Raw", "Notes\n\none"},
+	{"plain", `"content":[{"type":"resource","resource":{"uri":"x://a/notes.txt","mimeType":"text/plain","text":"# Notes\n\n**one**"}}]`, "Content Raw", "# Notes\n\n**one**"},
+	{"links", `"content":[{"type":"text","text":"see"},{"type":"resource_link","uri":"x://rules","name":"rules","title":"The rules","mimeType":"text/plain","size":7},{"type":"resource_link","uri":"x://gone","name":"gone"}]`, "Content Raw", "The rules"},
 	{"broken", `"content":[` + strings.Repeat(`{"type":"text","text":"good"},`, 9) + `{"type":"video"}]`, "Content Raw", `unknown type of content: "video"`},
 	{"nothing", `"content":[]`, "Raw", `"content": []`},
 	{"both", `"content":[{"type":"text","text":"{\"rows\":[{\"a\":1}]}"}],"structuredContent":{"rows":[{"a":1}]}`, "Table Tree Content Raw", "a"},
@@ -42,11 +47,36 @@ func showing() (tools string, answers map[string]string) {
 		tools += "}"
 		answers["tools/call "+s.name] = `{"jsonrpc":"2.0","id":$id,"result":{` + s.result + `}}`
 	}
+	answers["resources/read"] = `{"jsonrpc":"2.0","id":$id,"result":{"contents":[{"uri":"x://rules","mimeType":"text/plain","text":"Everybody pays."}]}}`
 	for name, item := range saves {
 		tools += `,{"name":"` + name + `","inputSchema":{"type":"object"}}`
 		answers["tools/call "+name] = `{"jsonrpc":"2.0","id":$id,"result":{"content":[` + item[0] + `]}}`
 	}
 	return tools, answers
+}
+
+// markdown has what is drawn, and what is not: links, pictures and HTML.
+const markdown = "# Bills of May\n\nAll are **paid**, _nearly_, `x * y` and ~~late~~. See [the rules](https://example.com/rules) and ![logo](https://example.com/logo.png).\n<img src=https://example.com/x.png onerror=alert(1)>\n\n" +
+	"### Shares\n\n| who | owes |\n|---|--:|\n| Ann | 3 |\n| Bob \\| Co | 4 |\n\n1. first\n2. second\n   - [x] inner **one\n   - [ ] inner two\n\n> said\n> twice\n\n```json\n{\"a\":1}\n```\n\n---\nlast snake_case_name"
+
+// readsMarkdown looks at what is drawn of it.
+func readsMarkdown(b *tab) {
+	b.t.Helper()
+	for selector, want := range map[string]string{
+		"[role=heading]": "Bills of May|Shares", "strong": "paid", "em": "nearly", "s": "late", ":not(pre) > code": "x * y|https://example.com/rules|https://example.com/logo.png",
+		"th": "who|owes", "td": "Ann|3|Bob | Co|4", "ol > li > p": "second", "ul > li": "☑ inner **one|☐ inner two", "blockquote": "said\ntwice", "pre .jk": `"a"`, "hr": "", "hr + p": "last snake_case_name",
+		"a": "", "img": "",
+	} {
+		if got := eval[string](b, `[...document.querySelectorAll('.md :is(`+selector+`)')].map(e => e.innerText.trim()).join('|')`); got != want {
+			b.t.Errorf("%s: %q, and not %q", selector, got, want)
+		}
+	}
+	b.reads("<img src=https://example.com/x.png onerror=alert(1)>")
+	eval[bool](b, `(document.querySelector('.view .part button').click(), true)`)
+	b.reads("# Bills of May")
+	if got := eval[string](b, `document.querySelector('.view .text pre').innerText`); got != markdown {
+		b.t.Errorf("what was sent is shown as %q", got)
+	}
 }
 
 // saves are items that are files, by the names of their tools, with what they are called.
@@ -94,8 +124,16 @@ func TestResults(t *testing.T) {
 					t.Error(state)
 				}
 			case "mixed":
-				eval[bool](b, `(document.querySelector('.view details').open = true)`)
+				b.until(`document.querySelector('.view [role=tree]') && document.querySelector('.view td').innerText === '7'`)
+				eval[bool](b, `([...document.querySelectorAll('.view .part button')].forEach(e => e.click()), true)`)
 				b.reads(`{"name":{"first":"Ann"}}`)
+				b.reads(`[{"bill":7}]`)
+			case "markdown":
+				readsMarkdown(b)
+			case "links":
+				eval[bool](b, `([...document.querySelectorAll('.linked button')].forEach(e => e.click()), true)`)
+				b.reads("Everybody pays.")
+				b.reads("there is no x://gone")
 			}
 		})
 	}

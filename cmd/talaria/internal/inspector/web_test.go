@@ -17,8 +17,8 @@ const vendored = "7aa62d8f4ff567111257fee83e408a71a41a3d5fb7292f2b612ac8ef33dc07
 
 // The bounds of what the browser loads.
 const (
-	maxAssets = 120_000 // bytes
-	maxLines  = 1500    // of our own JavaScript
+	maxAssets = 160_000 // bytes
+	maxLines  = 2600    // of our own JavaScript
 )
 
 // TestAssets: nothing in the page makes code or markup of text, or leads

@@ -1,8 +1,9 @@
 // The page: what there is on the left, one of it in the middle, and what went over the
 // wire below.
-import { html, render, useState, useEffect, useLayoutEffect, useMemo, useRef } from './vendor.js'
+import { html, render, useState, useEffect, useLayoutEffect, useRef } from './vendor.js'
 import { address, chooseServer, count, enter, failed, finder, get, post, listen, indent, moves, seen, seenJSON } from './program.js'
 import { ctrl, usePages } from './pages.js'
+import { Code } from './json.js'
 import { Asked, Try, again, enterForm, keyOf, kinds, kindOf, link, page, signs, took } from './call.js'
 
 let named = '' // the server that is shown, if there are several
@@ -217,8 +218,8 @@ function Server({ state, close }) {
       ${state.logs && html`<label>Log level <select onChange=${e => ask('logging/setLevel', { level: e.currentTarget.value }, 'set after ')}><option value="" disabled selected>server default</option>${levels.map(l => html`<option>${l}</option>`)}</select></label>`}
       <span class="dim num" role="status">${said}</span></div>`}
     ${state.instructions && html`<h3>Instructions</h3><p class="description">${state.instructions}</p>`}
-    ${state.capabilities && html`<h3>Capabilities</h3><pre tabindex="0">${seenJSON(JSON.stringify(state.capabilities, null, 2))}</pre>`}
-    ${state.stderr?.length > 0 && html`<h3>Standard error</h3><pre tabindex="0">${state.stderr.join('\n')}</pre>`}</main>`
+    ${state.capabilities && html`<h3>Capabilities</h3><div class="boxed" tabindex="0" role="region" aria-label="Capabilities"><${Code} text=${JSON.stringify(state.capabilities)} /></div>`}
+    ${state.stderr?.length > 0 && html`<h3>Standard error</h3><pre class="boxed" tabindex="0">${state.stderr.join('\n')}</pre>`}</main>`
 }
 
 const chips = [['request', 'Requests'], ['notification,log,http', 'Notices'], ['stderr', 'stderr'], ['errors', 'Errors']]
@@ -288,18 +289,19 @@ function Traffic({ state, open, toggle }) {
   </section>`
 }
 
+const asSent = text => text
+
 function Message({ seq, close, fresh }) {
   const [m, setM] = useState(null)
   const [raw, setRaw] = useState(false)
   const [secrets, setSecrets] = useState(false)
   useEffect(() => { get('/api/traffic/' + seq + (secrets ? '?secrets=shown' : '')).then(setM, e => setM({ error: e.message })) }, [seq, fresh, secrets])
-  const texts = useMemo(() => (m?.texts ?? []).map(t => seenJSON(raw ? t : indent(t))), [m, raw])
   const [one, show] = useState(null) // the exchange that is open
   if (!m) return null
   return html`<div class="message" role="region" aria-label="Message" tabindex="0"><div class="bar"><strong>${m.row?.method || 'message'}</strong><span class="space"></span>
     <button class="quiet" aria-pressed=${raw} onClick=${() => setRaw(!raw)}>as sent</button><button class="quiet" onClick=${close}>close</button></div>
     ${m.error && html`<p class="bad">${m.error}</p>`}
-    ${texts.map((t, i) => t && html`<div class="dim">${i ? 'answer' : m.row.kind}</div><pre>${t}</pre>`)}
+    ${(m.texts ?? []).map((t, i) => t && html`<div class="dim">${i ? 'answer' : m.row.kind}</div><${Code} text=${t} as=${raw ? asSent : indent} label=${i ? 'Answer' : 'Message'} />`)}
     ${m.exchanges?.map((x, i) => html`<${Exchange} key=${i} x=${x} open=${one === null ? m.row.kind === 'http' : one === i} show=${is => show(is ? i : -1)} secrets=${secrets} toggle=${() => setSecrets(!secrets)} />`)}</div>`
 }
 

@@ -1,8 +1,11 @@
 // One thing that a server offers: its form in the middle, what a call came to beside it,
 // and what the server asks meanwhile.
 import { html, useState, useEffect, useLayoutEffect, useMemo, useRef } from './vendor.js'
-import { address, count, get, post, del, server, parse, seen, seenJSON, write, indent, Num } from './program.js'
-import { Tree, clip, ctrl, usePages } from './pages.js'
+import { address, count, get, post, del, server, parse, seen, seenJSON, write, indent } from './program.js'
+import { Tree, ctrl, usePages } from './pages.js'
+import { Code, Long, Table, Value, rowsOf } from './json.js'
+import { Markdown, isMarkdown } from './markdown.js'
+import { Link } from './links.js'
 import { Form, chosen, completer, load, make, placing, value } from './form.js'
 
 export const kinds = {
@@ -161,7 +164,7 @@ export function Try({ kind, tool, state, edit, back }) {
     <div class="side"><div class="tabs" role="group" aria-label="Beside the form"><button aria-pressed=${side === 'result'} onClick=${() => setSide('result')}>Result</button>
         <button aria-pressed=${side === 'model'} onClick=${() => setSide('model')}>${kind === 'tool' ? 'What the model sees' : 'Definition'}</button></div>
       <${Asked} state=${state} />
-      ${side === 'model' ? html`<section class="result" aria-label="Definition"><p class="dim num">about ${form.tokens < 1000 ? count(form.tokens, 'token') : (form.tokens / 1000).toFixed(1) + 'k tokens'}</p><pre class="view" tabindex="0">${seenJSON(form.sent)}</pre></section>`
+      ${side === 'model' ? html`<section class="result" aria-label="Definition"><p class="dim num">about ${form.tokens < 1000 ? count(form.tokens, 'token') : (form.tokens / 1000).toFixed(1) + 'k tokens'}</p><div class="view" tabindex="0" role="region" aria-label="Definition as JSON"><${Code} text=${form.sent} as=${x => x} /></div></section>`
         : call ? html`<${Result} call=${listed?.state === 'running' && listed.id === call.id ? { ...call, progress: listed.progress } : call} cancel=${() => del('/api/calls/' + call.id)} http=${state.http} repeat=${repeat} edit=${kind === 'template' ? null : () => edit(call, kind)} />`
         : !state.questions.length && html`<p class="dim empty">The result appears here. <kbd>Ctrl ↵</kbd> ${{ Call: 'calls the tool', Get: 'gets the prompt', Read: 'reads the resource' }[verb]}.</p>`}</div>
   </main>`
@@ -173,8 +176,8 @@ function Description({ text }) {
   return html`<p class="description">${long && !open ? text.slice(0, 280) + '… ' : text}${long && html` <button class="quiet" aria-expanded=${open} onClick=${() => setOpen(!open)}>${open ? 'less' : 'more'}</button>`}</p>`
 }
 
-const plain = v => typeof v === 'string' ? seen(v) : seenJSON(write(v))
-const at = (v, name) => v instanceof Map ? v.get(name) : undefined
+export const plain = v => typeof v === 'string' ? seen(v) : seenJSON(write(v))
+export const at = (v, name) => v instanceof Map ? v.get(name) : undefined
 
 export const took = ms => ms === undefined ? '' : ms < 10 ? ms.toFixed(1) + ' ms' : ms < 1000 ? Math.round(ms) + ' ms' : (ms / 1000).toFixed(1) + ' s'
 
@@ -206,16 +209,16 @@ function Result({ call, cancel, http, repeat, edit }) {
       ${call.state === 'running' && html`<button onClick=${cancel}>Cancel</button>`}</div>
     ${call.earlier && (call.partial || call.cut) && html`<p class="dim">Only a part of this call was kept: secrets and long texts are left out.</p>`}
     ${call.state === 'running' && p && html`<div class="progress"><progress max=${p.Total || undefined} value=${p.Total ? p.Progress : undefined} aria-label="progress"></progress> <span class="num">${p.Progress}${p.Total ? ' of ' + p.Total : ''}</span> ${p.Message}</div>`}
-    ${call.error && html`<div class="failure"><p>${call.error.message}</p>${call.error.code ? html`<p class="dim num">code ${call.error.code}</p>` : null}${call.error.data && html`<pre tabindex="0">${seenJSON(indent(call.error.data))}</pre>`}</div>`}
+    ${call.error && html`<div class="failure"><p>${call.error.message}</p>${call.error.code ? html`<p class="dim num">code ${call.error.code}</p>` : null}${call.error.data && html`<div tabindex="0" role="region" aria-label="Data of the error"><${Code} text=${call.error.data} /></div>`}</div>`}
     ${call.issues?.length > 0 && html`<ul class="bad">${call.issues.map(i => html`<li>${seen(i.path) || 'the result'}: ${i.message}</li>`)}</ul>`}
     ${call.state !== 'running' && html`<div class="tabs acts"><span class="tabs" role="group" aria-label="How the result is shown">${views.map(v => html`<button aria-pressed=${v === chosen} onClick=${() => setView(v)}>${v}</button>`)}</span>
       <span class="space"></span>${!call.partial && html`<button class="quiet" onClick=${repeat}>Run again</button>`}${edit && html`<button class="quiet" onClick=${edit}>Edit</button>`}<${Copy} key=${call.id} call=${call} http=${http} /></div>`}
     <div class="view" tabindex="0" role="region" aria-label=${chosen ?? 'Result'}>
       ${chosen === 'Table' && html`<${Table} key=${call.id} rows=${rows} />`}
       ${chosen === 'Tree' && html`<${Tree} key=${call.id} value=${structured} />`}
-      ${chosen === 'Content' && html`<${Contents} key=${call.id} list=${content} issues=${call.issues} of=${call.label} />`}
+      ${chosen === 'Content' && html`<${Contents} key=${call.id} list=${content} issues=${call.issues} of=${call.label} lone=${structured !== undefined} />`}
       ${chosen === 'Diff' && html`<${Diff} call=${call} />`}
-      ${chosen === 'Raw' && html`<pre>${clip(seenJSON(call.result))}</pre>`}
+      ${chosen === 'Raw' && html`<${Code} text=${call.result} as=${asIs} label="Raw result" />`}
     </div></section>`
 }
 
@@ -230,7 +233,7 @@ function partsOf(read) {
 
 // contentOf finds what there is to show, each with its place: of a tool's result, of the
 // messages of a prompt, with who says them, or of a resource.
-function contentOf(read) {
+export function contentOf(read) {
   const messages = at(read, 'messages'), contents = at(read, 'contents'), content = at(read, 'content')
   const placed = (list, name, item = x => x) => list.map((x, i) => ({ item: item(x), at: `/${name}/${i}` }))
   if (Array.isArray(messages)) return placed(messages, 'messages').flatMap(m => [{ item: m.item, at: at(m.item, 'role') === undefined ? m.at : '' }, ...[at(m.item, 'content') ?? []].flat().map(item => ({ item, at: m.at }))])
@@ -255,50 +258,48 @@ function isJSON(text) {
 
 const jsonOf = text => text !== undefined && isJSON(text) ? parse(text) : undefined
 
-function rowsOf(v) {
-  const isRows = x => Array.isArray(x) && x.length > 0 && x.every(r => r instanceof Map && r.size > 0)
-  if (isRows(v)) return v
-  if (v instanceof Map) for (const x of v.values()) if (isRows(x)) return x
-  return null
-}
-
-function Table({ rows }) {
-  const [sort, setSort] = useState({ name: null, down: false })
-  const names = [...new Set(rows.slice(0, 1000).flatMap(r => [...r.keys()]))].slice(0, 30)
-  const compare = (a, b) => {
-    const x = a.get(sort.name), y = b.get(sort.name)
-    const by = x instanceof Num && y instanceof Num ? Number(x.text) - Number(y.text) : plain(x ?? '').localeCompare(plain(y ?? ''))
-    return sort.down ? -by : by
-  }
-  const all = useMemo(() => sort.name === null ? rows : [...rows].sort(compare), [rows, sort])
-  const [list, pager] = usePages(all, Math.floor(700 / (names.length + 1)), 'rows')
-  return html`${pager}<table><thead><tr>${names.map(n => html`<th aria-sort=${sort.name === n ? (sort.down ? 'descending' : 'ascending') : 'none'}><button class="quiet" onClick=${() => setSort({ name: n, down: sort.name === n && !sort.down })}>${seen(n)}</button></th>`)}</tr></thead>
-    <tbody>${list.map(r => html`<tr>${names.map(n => { const v = r.get(n); return html`<td class=${v instanceof Num ? 'num right' : ''}>${v === undefined ? '' : plain(v)}</td>` })}</tr>`)}</tbody></table>`
-}
-
-function Contents({ list, issues = [], of }) {
+export function Contents({ list, issues = [], of, lone, room = 1400 }) {
   const [part, pager, from] = usePages(list, 50, 'parts')
   const wrong = new Map(issues.map(i => [i.path, i.message]))
-  return html`${pager}${part.map((x, i) => html`${wrong.has(x.at) && html`<p class="bad">${wrong.get(x.at)}</p>`}<${Content} key=${from + i} item=${x.item} of=${of} />`)}`
+  return html`${pager}${part.map((x, i) => html`${wrong.has(x.at) && html`<p class="bad">${wrong.get(x.at)}</p>`}<${Content} key=${from + i} item=${x.item} of=${of} lone=${lone && list.length === 1} room=${Math.floor(room / part.length)} />`)}`
 }
 
-// Text is that of an item; JSON has lines, with what was sent a click away.
-function Text({ text }) {
-  const lines = useMemo(() => isJSON(text) ? indent(text) : text, [text])
-  return html`<pre class="text">${clip(lines === text ? seen(text) : seenJSON(lines))}</pre>${lines !== text && html`<details><summary class="dim">as sent</summary><pre class="text">${clip(seen(text))}</pre></details>`}`
+const asIs = text => text
+
+// Text is that of an item: JSON as a table or a tree, and Markdown; what was sent is a click away.
+// Lone JSON has lines, as its table and its tree are in other places.
+function Text({ text, type = '', name, of, lone, room }) {
+  const [sent, setSent] = useState(false)
+  const kind = useMemo(() => isJSON(text) ? 'json' : /markdown/i.test(type) || !type && isMarkdown(text) ? 'markdown' : '', [text, type])
+  const bar = (kind || name) && html`<div class="bar part">${name && html`<span class="dim one">${name}</span>`}<span class="space"></span>
+    ${name && html`<${Save} text=${text} name=${fileName(name, type || 'text/plain', of)} />`}${kind && html`<button class="quiet" aria-pressed=${sent} onClick=${() => setSent(!sent)}>as sent</button>`}</div>`
+  return html`<div class="text">${bar}${sent || !kind ? html`<${Long} text=${seen(text)} name="text" label="Text" />`
+    : kind === 'markdown' ? html`<${Markdown} text=${text} room=${room} />`
+    : lone ? html`<${Code} text=${text} />` : html`<${Value} text=${text} room=${room} />`}</div>`
+}
+
+// Save saves a text as a file.
+function Save({ text, name }) {
+  const save = () => {
+    const url = URL.createObjectURL(new Blob([text])), a = document.createElement('a')
+    Object.assign(a, { href: url, download: name }).click()
+    setTimeout(() => URL.revokeObjectURL(url), 60e3)
+  }
+  return html`<button class="quiet" data-name=${name} onClick=${save}>save</button>`
 }
 
 // Content is one item. Pictures and sounds are shown as such and never as a
 // document; all else can be saved.
-function Content({ item, of }) {
+function Content({ item, of, lone, room }) {
   const kind = at(item, 'type'), text = textOf(item)
   if (item instanceof Map && item.has('role')) return html`<h3 class="role">${plain(item.get('role'))}</h3>`
-  if (kind === 'text' && text !== undefined) return html`<${Text} text=${text} />`
+  if (kind === 'text' && text !== undefined) return html`<${Text} text=${text} of=${of} lone=${lone} room=${room} />`
   if (kind === 'image' || kind === 'audio') return html`<${Media} kind=${kind} type=${plain(at(item, 'mimeType') ?? '')} data=${at(item, 'data')} of=${of} />`
+  if (kind === 'resource_link' && typeof at(item, 'uri') === 'string') return html`<${Link} item=${item} room=${room} />`
   const r = kind === 'resource' && at(item, 'resource'), uri = plain(at(r, 'uri') ?? '')
-  if (r && text !== undefined) return html`<div><div class="dim">${uri}</div><${Text} text=${text} /></div>`
+  if (r && text !== undefined) return html`<${Text} text=${text} type=${plain(at(r, 'mimeType') ?? '')} name=${uri || 'resource'} of=${of} lone=${lone} room=${room} />`
   if (typeof at(r, 'blob') === 'string') return html`<${Media} kind=${mediaOf(item) ?? 'file'} type=${plain(at(r, 'mimeType') ?? '')} data=${at(r, 'blob')} name=${uri} of=${of} />`
-  return html`<pre>${clip(seenJSON(indent(write(item))))}</pre>`
+  return html`<${Code} text=${write(item)} />`
 }
 
 const endings = { jpeg: 'jpg', plain: 'txt', markdown: 'md', mpeg: 'mp3', 'octet-stream': '', 'x-wav': 'wav' }
@@ -341,7 +342,7 @@ function Diff({ call }) {
   const about = `compared with call ${d.before}` + (d.arguments ? ', which had other arguments' : '')
   if (!d.lines.length) return html`<p class="dim">The same result, ${about}.</p>`
   return html`<p class="dim">${about[0].toUpperCase() + about.slice(1)}</p>${pager}<pre class="diff">${lines.map((l, i) => l[0] === '@' ? from + i > 0 && html`<span class="dim">⋯</span>`
-    : l[0] === '+' ? html`<ins>${seenJSON(l)}</ins>` : l[0] === '-' ? html`<del>${seenJSON(l)}</del>` : html`<span>${seenJSON(l)}</span>`)}</pre>`
+    : l[0] === '+' ? html`<ins>${seen(l)}</ins>` : l[0] === '-' ? html`<del>${seen(l)}</del>` : html`<span>${seen(l)}</span>`)}</pre>`
 }
 
 const forms = [['report', 'Report', 'Markdown, for a bug'], ['command', 'Command', 'talaria, for a shell'], ['curl', 'curl', 'for servers over HTTP'], ['go', 'Go test', 'with mcptest']]

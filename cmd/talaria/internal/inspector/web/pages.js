@@ -1,6 +1,6 @@
 // What may be long is drawn in parts, so that the page stays below 5000 elements.
 import { html, useState, useMemo, useLayoutEffect, useRef } from './vendor.js'
-import { branch, count, seen, seenJSON, write } from './program.js'
+import { Num, branch, count, seen, seenJSON, write } from './program.js'
 
 export const ctrl = e => e.ctrlKey || e.metaKey
 
@@ -21,6 +21,9 @@ export const clip = text => text.length > 5e5 ? text.slice(0, 5e5) + '\n… ' + 
 
 const rows = 100 // of a tree, at a time
 
+// kindOf is the class of a value, which has a colour.
+const kindOf = v => v instanceof Num ? 'jn' : typeof v === 'string' ? 'js' : 'jw'
+
 // inside is how many values a branch has.
 const inside = v => branch(v) ? v.size ?? v.length : 0
 
@@ -39,18 +42,18 @@ function opened(root) {
 }
 
 // Tree is a value, a row each for what is in its open branches.
-export function Tree({ value, name }) {
+export function Tree({ value, name, most = rows }) {
   const open = useMemo(() => opened(value), [value])
   const [at, setAt] = useState(0)
   const [, redraw] = useState(0)
   const box = useRef(null), moved = useRef(false)
   useLayoutEffect(() => { if (moved.current) box.current.querySelector('[tabindex="0"]')?.focus(); moved.current = false })
-  const from = at - at % rows, shown = [], walk = [{ rest: [[name, value]].values() }]
+  const from = at - at % most, shown = [], walk = [{ rest: [[name, value]].values() }]
   let total = 0
   while (walk.length) {
     const on = walk.at(-1), { done, value: item } = on.rest.next()
     if (done) { walk.pop(); continue }
-    if (total >= from && total < from + rows) shown.push({ name: item[0], v: item[1], at: total, up: on.at, level: walk.length })
+    if (total >= from && total < from + most) shown.push({ name: item[0], v: item[1], at: total, up: on.at, level: walk.length })
     if (open.has(item[1])) walk.push({ rest: item[1].entries(), at: total })
     total++
   }
@@ -65,9 +68,9 @@ export function Tree({ value, name }) {
     if (!folds) setAt(Math.max(0, Math.min(total - 1, to)))
     else if (inside(r.v)) toggle(r)
   }
-  return html`<${Pager} from=${from} size=${rows} total=${total} what="rows" go=${setAt} /><div ref=${box} role="tree" aria-label=${name ?? 'the result'} onKeyDown=${key}>${shown.map(r => {
+  return html`<${Pager} from=${from} size=${most} total=${total} what="rows" go=${setAt} /><div ref=${box} role="tree" aria-label=${name ?? 'the result'} onKeyDown=${key}>${shown.map(r => {
     const size = inside(r.v)
     return html`<div key=${r.at} role="treeitem" class="leaf" tabindex=${r.at === at ? 0 : -1} aria-level=${r.level} aria-expanded=${size ? open.has(r.v) : undefined} style=${{ '--level': r.level - 1 }} onClick=${() => size ? toggle(r) : setAt(r.at)}>
-      ${r.name !== undefined && html`<span class="name">${seen(String(r.name))}${branch(r.v) ? '' : ':'} </span>`}${branch(r.v) ? html`<span class="dim">${r.v instanceof Map ? `{${size}}` : `[${size}]`}</span>` : typeof r.v === 'string' && r.v.trim().includes('\n') ? html`<pre>${clip(seen(r.v))}</pre>` : html`<code>${clip(seenJSON(write(r.v)))}</code>`}</div>`
+      ${r.name !== undefined && html`<span class="jk">${seen(String(r.name))}${branch(r.v) ? '' : ':'} </span>`}${branch(r.v) ? html`<span class="dim">${r.v instanceof Map ? `{${size}}` : `[${size}]`}</span>` : typeof r.v === 'string' && r.v.trim().includes('\n') ? html`<pre class="js">${clip(seen(r.v))}</pre>` : html`<code class=${kindOf(r.v)}>${clip(seenJSON(write(r.v)))}</code>`}</div>`
   })}</div>`
 }
