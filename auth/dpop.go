@@ -19,6 +19,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
+	"github.com/talaria-go/mcp/auth/internal/jwt"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/scale"
@@ -80,7 +81,7 @@ func (o *DPoPOptions) algorithms() []string {
 	if len(o.Algorithms) > 0 {
 		return slices.Clone(o.Algorithms)
 	}
-	return slices.Clone(asymmetric)
+	return slices.Clone(jwt.Asymmetric)
 }
 
 // proofs checks proofs of possession. Apart from replays it does not change.
@@ -97,16 +98,16 @@ type proofs struct {
 func newProofs(opts DPoPOptions, origin string) (*proofs, error) {
 	p := &proofs{opts: opts, origin: origin, algorithms: opts.algorithms()}
 	var err error
-	if p.accepted, err = signatureAlgorithms(p.algorithms); err != nil {
+	if p.accepted, err = jwt.Algorithms(p.algorithms); err != nil {
 		return nil, fmt.Errorf("auth: Options.DPoP.Algorithms: %w", err)
 	}
 	if n := len(opts.NonceKey); n > 0 && n < 16 {
 		return nil, errors.New("auth: Options.DPoP.NonceKey is shorter than 16 bytes")
 	}
 	p.opts.NonceKey = slices.Clone(opts.NonceKey)
-	p.opts.MaxAge = orDefault(opts.MaxAge, defaultProofAge)
-	p.opts.Leeway = orDefault(opts.Leeway, defaultProofLeeway)
-	p.replays = replays{window: p.opts.MaxAge + p.opts.Leeway, max: orDefault(opts.MaxReplays, defaultMaxReplays)}
+	p.opts.MaxAge = jwt.OrDefault(opts.MaxAge, defaultProofAge)
+	p.opts.Leeway = jwt.OrDefault(opts.Leeway, defaultProofLeeway)
+	p.replays = replays{window: p.opts.MaxAge + p.opts.Leeway, max: jwt.OrDefault(opts.MaxReplays, defaultMaxReplays)}
 	if opts.Store != nil {
 		p.shared = newSharedReplays(opts.Store, p.replays.window, p.replays.max)
 	}
@@ -260,7 +261,7 @@ func (p *proofs) fits(r *http.Request, claims *proofClaims, token string, now ti
 	case claims.Issued == nil:
 		return badProof("the proof has no iat", nil)
 	}
-	issued := numericDate(*claims.Issued)
+	issued := jwt.Date(*claims.Issued)
 	if issued.After(now.Add(p.opts.Leeway)) || now.Sub(issued) > p.opts.MaxAge {
 		return badProof("the iat of the proof is not of now", nil)
 	}

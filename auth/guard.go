@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/talaria-go/mcp/auth/internal/jwt"
 	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/safely"
 )
@@ -47,11 +48,13 @@ func newGuard(resource string, v Verifier, opts *Options) (*guard, error) {
 		opts = &Options{}
 	}
 	g := &guard{opts: opts.clone(), resource: resource, verifier: v}
-	if known, ok := v.(issuer); ok {
-		if g.verifier, err = known.bind(resource); err != nil {
+	if free, ok := v.(binder); ok {
+		if g.verifier, err = free.bind(resource); err != nil {
 			return nil, err
 		}
-		g.opts.AuthorizationServers = unique(append(known.issuers(), g.opts.AuthorizationServers...))
+	}
+	if known, ok := v.(jwt.Issuer); ok {
+		g.opts.AuthorizationServers = unique(append(known.Issuers(), g.opts.AuthorizationServers...))
 	}
 	for _, scope := range slices.Concat(g.opts.Scopes, g.opts.ScopesSupported) {
 		if !validScope(scope) {
@@ -74,7 +77,7 @@ func newGuard(resource string, v Verifier, opts *Options) (*guard, error) {
 	if g.opts.MaxToken <= 0 {
 		g.opts.MaxToken = defaultMaxToken
 	}
-	g.cache = newCache(orDefault(g.opts.CacheFor, defaultCacheFor), orDefault(g.opts.CacheSize, defaultCacheSize))
+	g.cache = newCache(jwt.OrDefault(g.opts.CacheFor, defaultCacheFor), jwt.OrDefault(g.opts.CacheSize, defaultCacheSize))
 	if g.proofs, err = newProofs(g.opts.DPoP, g.origin); err != nil {
 		return nil, err
 	}
@@ -103,18 +106,6 @@ func (o *Options) clone() Options {
 	}
 	c.DPoP.Algorithms = slices.Clone(o.DPoP.Algorithms)
 	return c
-}
-
-// orDefault returns n, or def if n is 0, or 0 if n is negative, which stands
-// for "off" in options.
-func orDefault[N int | time.Duration](n, def N) N {
-	switch {
-	case n == 0:
-		return def
-	case n < 0:
-		return 0
-	}
-	return n
 }
 
 // resourceURL parses the URL of a resource and checks it (RFC 9728, section

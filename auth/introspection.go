@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/talaria-go/mcp/auth/internal/jwt"
 )
 
 // IntrospectionOptions are the options of a Verifier made by NewIntrospection.
@@ -66,18 +68,18 @@ func NewIntrospection(endpoint string, opts *IntrospectionOptions) Verifier {
 	if opts != nil {
 		v.opts = *opts
 	}
-	if err := safeURL(endpoint); err != nil {
+	if err := jwt.SafeURL(endpoint); err != nil {
 		v.err = fmt.Errorf("auth: NewIntrospection: the endpoint: %w", err)
 	}
 	v.audiences = newAudiences(v.opts.Audiences, v.opts.AnyAudience)
-	v.opts.Leeway = orDefault(v.opts.Leeway, defaultLeeway)
-	v.opts.Timeout = orDefault(v.opts.Timeout, defaultKeyTimeout)
-	v.client = httpClient(v.opts.Client)
-	v.places = make(chan struct{}, max(1, orDefault(v.opts.MaxConcurrent, defaultMaxQuestions)))
+	v.opts.Leeway = jwt.OrDefault(v.opts.Leeway, defaultLeeway)
+	v.opts.Timeout = jwt.OrDefault(v.opts.Timeout, jwt.DefaultTimeout)
+	v.client = jwt.HTTPClient(v.opts.Client)
+	v.places = make(chan struct{}, max(1, jwt.OrDefault(v.opts.MaxConcurrent, defaultMaxQuestions)))
 	return v
 }
 
-// bind implements issuer.
+// bind implements binder.
 func (v *introspection) bind(resource string) (Verifier, error) {
 	if v.err != nil || !v.audiences.none() {
 		return v, v.err
@@ -87,8 +89,8 @@ func (v *introspection) bind(resource string) (Verifier, error) {
 	return &bound, nil
 }
 
-// issuers implements issuer.
-func (v *introspection) issuers() []string {
+// Issuers implements jwt.Issuer.
+func (v *introspection) Issuers() []string {
 	if v.opts.Issuer == "" {
 		return nil
 	}
@@ -115,22 +117,22 @@ func (v *introspection) Verify(ctx context.Context, token string) (*Identity, er
 	if err != nil {
 		return nil, err
 	}
-	c, err := parseClaims(text)
+	c, err := jwt.Parse(text)
 	if err != nil {
 		return nil, errors.New("auth: introspection: the answer is malformed") // the token is not to blame
 	}
-	if active, _ := c.all["active"].(bool); !active {
+	if active, _ := c.All["active"].(bool); !active {
 		return nil, Invalid("the token is not active")
 	}
 	if err := v.valid(c, time.Now()); err != nil {
 		return nil, err
 	}
-	id := c.identity([]string{"scope"})
+	id := identityOf(c, []string{"scope"})
 	if id.Issuer = v.opts.Issuer; id.Issuer == "" {
 		id.Issuer = v.endpoint // the subjects of two must not be mixed up
 	}
 	if id.Subject == "" && id.ClientID == "" {
-		id.Subject, _ = c.all["username"].(string)
+		id.Subject, _ = c.All["username"].(string)
 	}
 	return id, nil
 }
@@ -152,7 +154,7 @@ func (v *introspection) ask(ctx context.Context, token string) ([]byte, error) {
 	case v.opts.ClientID != "":
 		req.SetBasicAuth(url.QueryEscape(v.opts.ClientID), url.QueryEscape(v.opts.ClientSecret))
 	}
-	text, err := fetch(v.client, req)
+	text, err := jwt.Fetch(v.client, req)
 	if err != nil {
 		return nil, fmt.Errorf("auth: introspection: %w", err)
 	}
@@ -161,20 +163,20 @@ func (v *introspection) ask(ctx context.Context, token string) ([]byte, error) {
 
 // valid checks the response. Unlike the claims of a JWT it may omit the times:
 // "active" says that they are right.
-func (v *introspection) valid(c *claims, now time.Time) error {
+func (v *introspection) valid(c *jwt.Claims, now time.Time) error {
 	leeway := v.opts.Leeway
 	switch {
 	case c.Issuer != "" && v.opts.Issuer != "" && c.Issuer != v.opts.Issuer:
 		return Invalid("the token is of an issuer that this server does not trust")
 	case !v.audiences.include(c.Audience):
 		return Invalid("the token was issued for another server")
-	case c.other():
+	case c.Other(jwt.Access):
 		return Invalid("the token is of another type than access tokens are")
-	case c.unbound():
+	case c.Unbound():
 		return Invalid("the token is bound in a way that this server cannot check")
-	case c.Expiry != nil && !now.Before(numericDate(*c.Expiry).Add(leeway)):
+	case c.Expiry != nil && !now.Before(jwt.Date(*c.Expiry).Add(leeway)):
 		return Invalid("the token has expired")
-	case c.NotBefore != nil && now.Add(leeway).Before(numericDate(*c.NotBefore)):
+	case c.NotBefore != nil && now.Add(leeway).Before(jwt.Date(*c.NotBefore)):
 		return Invalid("the token is not valid yet")
 	}
 	return nil

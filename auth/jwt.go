@@ -2,17 +2,14 @@ package auth
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/go-jose/go-jose/v4"
-
-	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/auth/internal/jwt"
 )
 
 // JWTOptions are the options of a Verifier made by NewJWT. The zero value has
@@ -45,17 +42,38 @@ type JWTOptions struct {
 	Keys KeyOptions
 }
 
+// KeyOptions say where the keys of an issuer come from. The zero value finds
+// them through the issuer's metadata (RFC 8414, OpenID Connect Discovery).
+type KeyOptions struct {
+	// URL is where the keys are (a JWK Set, RFC 7517), if they are not to be
+	// found through the metadata. It must be https, except on this machine.
+	URL string
+	// Static is a JWK Set in JSON. If it is set, nothing is fetched.
+	Static json.RawMessage
+	// Client fetches documents; nil means a client that follows no redirects.
+	// Metadata and keys are public, so it must not add credentials.
+	Client *http.Client
+	// MaxAge is how long keys are used before they are fetched again, so that
+	// keys that the issuer has withdrawn disappear; 0 means 10 minutes. If they
+	// cannot be fetched then, the old ones are used for MaxStale longer; 0
+	// means an hour, negative not at all.
+	MaxAge, MaxStale time.Duration
+	// MinInterval is the least time between two fetches, however many tokens
+	// with unknown keys arrive, also after a failure; 0 means 10 s.
+	MinInterval time.Duration
+	// Timeout limits a fetch; 0 means 10 s.
+	Timeout time.Duration
+}
+
 // defaultLeeway is the default of JWTOptions.Leeway.
 const defaultLeeway = 30 * time.Second
 
 // jwtVerifier is what NewJWT returns. Apart from its keys it does not change.
 type jwtVerifier struct {
-	opts       JWTOptions
-	issuer     string
-	audiences  audiences
-	algorithms []jose.SignatureAlgorithm
-	keys       *keySource
-	err        error // of invalid arguments of NewJWT
+	opts      JWTOptions
+	tokens    jwt.Verifier
+	audiences audiences
+	err       error // of invalid arguments of NewJWT
 }
 
 // NewJWT returns a Verifier for access tokens that are JSON Web Tokens (RFC 9068,
@@ -71,7 +89,7 @@ type jwtVerifier struct {
 // Nothing is fetched before the first token arrives. If the arguments are invalid,
 // New and Verify return an error.
 func NewJWT(issuer string, opts *JWTOptions) Verifier {
-	v := &jwtVerifier{issuer: issuer}
+	v := &jwtVerifier{tokens: jwt.Verifier{Kind: jwt.Access, Issuer: issuer}}
 	if opts != nil {
 		v.opts = *opts
 	}
@@ -85,23 +103,23 @@ func (v *jwtVerifier) complete() (err error) {
 	v.audiences = newAudiences(v.opts.Audiences, v.opts.AnyAudience)
 	names := v.opts.Algorithms
 	if len(names) == 0 {
-		names = asymmetric
+		names = jwt.Asymmetric
 	}
-	if v.algorithms, err = signatureAlgorithms(names); err != nil {
+	if v.tokens.Algorithms, err = jwt.Algorithms(names); err != nil {
 		return fmt.Errorf("auth: JWTOptions.Algorithms: %w", err)
 	}
-	v.opts.Leeway = orDefault(v.opts.Leeway, defaultLeeway)
+	v.tokens.Leeway = jwt.OrDefault(v.opts.Leeway, defaultLeeway)
 	v.opts.ScopeClaims = slices.Clone(v.opts.ScopeClaims)
 	if len(v.opts.ScopeClaims) == 0 {
 		v.opts.ScopeClaims = []string{"scope", "scp"}
 	}
-	if v.keys, err = newKeySource(v.issuer, v.opts.Keys); err != nil {
+	if v.tokens.Keys, err = jwt.NewKeys(v.tokens.Issuer, jwt.KeyOptions(v.opts.Keys)); err != nil {
 		return fmt.Errorf("auth: NewJWT: %w", err)
 	}
 	return nil
 }
 
-// bind implements issuer.
+// bind implements binder.
 func (v *jwtVerifier) bind(resource string) (Verifier, error) {
 	if v.err != nil || !v.audiences.none() {
 		return v, v.err
@@ -111,26 +129,16 @@ func (v *jwtVerifier) bind(resource string) (Verifier, error) {
 	return &bound, nil
 }
 
-// issuers implements issuer.
-func (v *jwtVerifier) issuers() []string { return []string{v.issuer} }
+// Issuers implements jwt.Issuer.
+func (v *jwtVerifier) Issuers() []string { return []string{v.tokens.Issuer} }
 
-// asymmetric are the algorithms whose keys for verifying can be public.
-var asymmetric = []string{"ES256", "ES384", "ES512", "EdDSA", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512"}
-
-// signatureAlgorithms converts names; any that is not asymmetric is an error.
-func signatureAlgorithms(names []string) ([]jose.SignatureAlgorithm, error) {
-	list := make([]jose.SignatureAlgorithm, len(names))
-	for i, name := range names {
-		if !slices.Contains(asymmetric, name) {
-			return nil, fmt.Errorf("%q cannot be; there are %s", name, strings.Join(asymmetric, ", "))
-		}
-		list[i] = jose.SignatureAlgorithm(name)
-	}
-	return list, nil
+// Takes implements jwt.Taker.
+func (v *jwtVerifier) Takes(token string) (own, may bool) {
+	own = v.tokens.Issued(token)
+	return own, own
 }
 
-// Verify implements Verifier. The issuer that the token claims is compared
-// before anything is fetched, and again in the verified claims.
+// Verify implements Verifier.
 func (v *jwtVerifier) Verify(ctx context.Context, token string) (*Identity, error) {
 	switch {
 	case v.err != nil:
@@ -138,29 +146,11 @@ func (v *jwtVerifier) Verify(ctx context.Context, token string) (*Identity, erro
 	case v.audiences.none():
 		return nil, errNoAudience
 	}
-	signed, err := jose.ParseSignedCompact(token, v.algorithms)
+	c, err := v.tokens.Verify(ctx, token, v.audiences.include)
 	if err != nil {
-		return nil, invalid(err, "the token is no JWT, or its algorithm is not allowed")
+		return nil, refusal(err)
 	}
-	header := signed.Signatures[0].Protected
-	if !accessType(header.ExtraHeaders[jose.HeaderType]) {
-		return nil, Invalid("the token is of another type than access tokens are")
-	}
-	if !v.issued(token) { // before anything is fetched for it
-		return nil, Invalid("the token is of an issuer that this server does not trust")
-	}
-	payload, err := v.payload(ctx, signed, header.KeyID, header.Algorithm)
-	if err != nil {
-		return nil, err
-	}
-	c, err := parseClaims(payload)
-	if err != nil {
-		return nil, err
-	}
-	if err := v.valid(c, time.Now()); err != nil {
-		return nil, err
-	}
-	id := c.identity(v.opts.ScopeClaims)
+	id := identityOf(c, v.opts.ScopeClaims)
 	if v.opts.Check != nil {
 		if err := v.opts.Check(ctx, id); err != nil {
 			return nil, err
@@ -169,93 +159,10 @@ func (v *jwtVerifier) Verify(ctx context.Context, token string) (*Identity, erro
 	return id, nil
 }
 
-// accessType reports whether typ, from the header of a token, is that of access
-// tokens: at+jwt (RFC 9068), or JWT or nothing, as many issuers have it.
-func accessType(typ any) bool {
-	name, _ := typ.(string)
-	if typ != nil && name == "" {
-		return false
+// refusal returns the error of Invalid for a jwt.Refusal, and any other as it is.
+func refusal(err error) error {
+	if r, ok := errors.AsType[*jwt.Refusal](err); ok {
+		return invalid(r.Err, r.Text)
 	}
-	switch strings.TrimPrefix(strings.ToLower(name), "application/") {
-	case "", "jwt", "at+jwt":
-		return true
-	}
-	return false
-}
-
-// payload verifies the signature with the keys that fit the header. If none
-// fits, it asks for newer keys once, because the issuer may have a new one; the
-// interval between fetches is limited by keySource.
-func (v *jwtVerifier) payload(ctx context.Context, signed *jose.JSONWebSignature, kid, alg string) ([]byte, error) {
-	var seen *keySet
-	for range 2 {
-		set, err := v.keys.after(ctx, seen)
-		if err != nil {
-			return nil, err
-		}
-		if set == seen {
-			break // there are no newer keys yet
-		}
-		keys := set.fitting(kid, alg)
-		for i := range keys {
-			if payload, err := signed.Verify(&keys[i]); err == nil {
-				return payload, nil
-			}
-		}
-		if kid != "" && len(keys) > 0 {
-			return nil, Invalid("the signature of the token is wrong")
-		}
-		seen = set // the issuer may have a new key
-	}
-	return nil, Invalid("the token is signed with no key of its issuer")
-}
-
-// valid checks the claims (RFC 9068, section 4).
-func (v *jwtVerifier) valid(c *claims, now time.Time) error {
-	leeway := v.opts.Leeway
-	switch {
-	case c.Issuer != v.issuer:
-		return Invalid("the token is of an issuer that this server does not trust")
-	case !v.audiences.include(c.Audience):
-		return Invalid("the token was issued for another server")
-	case c.other():
-		return Invalid("the token is of another type than access tokens are")
-	case c.Expiry == nil:
-		return Invalid("the token has no expiry")
-	case !now.Before(numericDate(*c.Expiry).Add(leeway)):
-		return Invalid("the token has expired")
-	case c.NotBefore != nil && now.Add(leeway).Before(numericDate(*c.NotBefore)):
-		return Invalid("the token is not valid yet")
-	case c.IssuedAt != nil && now.Add(leeway).Before(numericDate(*c.IssuedAt)):
-		return Invalid("the token was issued in the future")
-	}
-	return nil
-}
-
-// takes implements taker.
-func (v *jwtVerifier) takes(token string) (own, may bool) {
-	own = v.issued(token)
-	return own, own
-}
-
-// issued reports whether a token claims, without proof, to be of the issuer.
-func (v *jwtVerifier) issued(token string) bool {
-	_, rest, _ := strings.Cut(token, ".")
-	body, _, ok := strings.Cut(rest, ".")
-	payload, err := base64.RawURLEncoding.DecodeString(body)
-	if !ok || err != nil {
-		return false
-	}
-	var all map[string]json.RawMessage
-	var issuer string
-	return jsonx.Unmarshal(payload, &all) == nil && jsonx.Unmarshal(all["iss"], &issuer) == nil && issuer == v.issuer
-}
-
-// httpClient returns c, or if it is nil a client that follows no redirects: an
-// issuer's documents are where it says they are.
-func httpClient(c *http.Client) *http.Client {
-	if c != nil {
-		return c
-	}
-	return &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return err
 }

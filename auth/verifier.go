@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/talaria-go/mcp/auth/internal/jwt"
 	"github.com/talaria-go/mcp/frame"
 )
 
@@ -109,24 +110,21 @@ func Any(verifiers ...Verifier) Verifier { return anyOf(append([]Verifier(nil), 
 // anyOf is the Verifier that Any returns.
 type anyOf []Verifier
 
-// issuer is implemented by a Verifier that knows whose tokens it accepts and
-// for which audience.
-type issuer interface {
+// binder is implemented by a Verifier that can be given an audience.
+type binder interface {
 	// bind returns the Verifier for tokens whose audience is resource, unless
 	// it was given another audience.
 	bind(resource string) (Verifier, error)
-	// issuers returns the issuers whose tokens it accepts, as far as it knows.
-	issuers() []string
 }
 
-// bind implements issuer.
+// bind implements binder.
 func (all anyOf) bind(resource string) (Verifier, error) {
 	bound := slices.Clone(all)
 	for i, v := range all {
 		if v == nil {
 			return nil, fmt.Errorf("auth: Any: Verifier %d is nil", i)
 		}
-		if known, ok := v.(issuer); ok {
+		if known, ok := v.(binder); ok {
 			var err error
 			if bound[i], err = known.bind(resource); err != nil {
 				return nil, err
@@ -136,27 +134,20 @@ func (all anyOf) bind(resource string) (Verifier, error) {
 	return bound, nil
 }
 
-// issuers implements issuer.
-func (all anyOf) issuers() (list []string) {
+// Issuers implements jwt.Issuer.
+func (all anyOf) Issuers() (list []string) {
 	for _, v := range all {
-		if known, ok := v.(issuer); ok {
-			list = append(list, known.issuers()...)
+		if known, ok := v.(jwt.Issuer); ok {
+			list = append(list, known.Issuers()...)
 		}
 	}
 	return list
 }
 
-// taker is implemented by a Verifier that can tell, without verifying, whether
-// a token belongs to it. own means that the token is for no other Verifier; may
-// means that it could be for this one.
-type taker interface {
-	takes(token string) (own, may bool)
-}
-
 // takes asks a Verifier whether a token belongs to it. Most cannot tell.
 func takes(v Verifier, token string) (own, may bool) {
-	if t, ok := v.(taker); ok {
-		return t.takes(token)
+	if t, ok := v.(jwt.Taker); ok {
+		return t.Takes(token)
 	}
 	return false, true
 }
@@ -165,7 +156,7 @@ func takes(v Verifier, token string) (own, may bool) {
 // asked.
 func (all anyOf) Verify(ctx context.Context, token string) (*Identity, error) {
 	var refused, failed error
-	owned, _ := all.takes(token)
+	owned, _ := all.Takes(token)
 	for _, v := range all {
 		if own, may := takes(v, token); !may || owned && !own {
 			continue
@@ -189,8 +180,8 @@ func (all anyOf) Verify(ctx context.Context, token string) (*Identity, error) {
 	return nil, Invalid("the token is of no issuer that this server trusts")
 }
 
-// takes implements taker, for an Any within another.
-func (all anyOf) takes(token string) (own, may bool) {
+// Takes implements jwt.Taker, for an Any within another.
+func (all anyOf) Takes(token string) (own, may bool) {
 	for _, v := range all {
 		ownOne, mayOne := takes(v, token)
 		own, may = own || ownOne, may || mayOne

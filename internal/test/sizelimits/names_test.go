@@ -49,7 +49,7 @@ var variables = map[string]string{"f": "frame.Frame", "s": "mcp.Server"}
 // others are names of other projects and of examples that comments show.
 var others = map[string]bool{
 	"AppBridge": true, "JavaScript": true, "GiB": true, "KiB": true, "MiB": true, "TestMain": true, "OpenAI": true, "OpenID": true, "WebSocket": true, "WebSockets": true, "FastMCP": true, "OpenTelemetry": true, "PromptCompletionProvider": true, "SpanExporter": true, "SpanProcessor": true,
-	"TextMapCarrier": true, "TypeScript": true, "UnmarshalText": true, "WebRTC": true,
+	"EdDSA": true, "GitHub": true, "TextMapCarrier": true, "TypeScript": true, "UnmarshalText": true, "WebRTC": true,
 	"BesideOfficial": true, "AddIn": true, "FailNow": true, "FieldByIndex": true, "LimitNOFILE": true, "P2DT12H": true, "RegisterAlias": true, "TestMyTransport": true,
 	"ErrTooLong": true, "Order.Items": true, "Range.From": true, "Server.Close": true, "registry.Add": true,
 }

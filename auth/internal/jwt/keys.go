@@ -1,4 +1,4 @@
-package auth
+package jwt
 
 import (
 	"context"
@@ -16,35 +16,22 @@ import (
 	"github.com/talaria-go/mcp/internal/safely"
 )
 
-// KeyOptions say where the keys of an issuer come from. The zero value finds
-// them through the issuer's metadata (RFC 8414, OpenID Connect Discovery).
+// KeyOptions say where the keys of an issuer come from; see auth.KeyOptions.
 type KeyOptions struct {
-	// URL is where the keys are (a JWK Set, RFC 7517), if they are not to be
-	// found through the metadata. It must be https, except on this machine.
-	URL string
-	// Static is a JWK Set in JSON. If it is set, nothing is fetched.
-	Static json.RawMessage
-	// Client fetches documents; nil means a client that follows no redirects.
-	// Metadata and keys are public, so it must not add credentials.
-	Client *http.Client
-	// MaxAge is how long keys are used before they are fetched again, so that
-	// keys that the issuer has withdrawn disappear; 0 means 10 minutes. If they
-	// cannot be fetched then, the old ones are used for MaxStale longer; 0
-	// means an hour, negative not at all.
+	URL              string
+	Static           json.RawMessage
+	Client           *http.Client
 	MaxAge, MaxStale time.Duration
-	// MinInterval is the least time between two fetches, however many tokens
-	// with unknown keys arrive, also after a failure; 0 means 10 s.
-	MinInterval time.Duration
-	// Timeout limits a fetch; 0 means 10 s.
-	Timeout time.Duration
+	MinInterval      time.Duration
+	Timeout          time.Duration
 }
 
 // The defaults of KeyOptions.
 const (
-	defaultKeyAge      = 10 * time.Minute
-	defaultKeyStale    = time.Hour
-	defaultKeyInterval = 10 * time.Second
-	defaultKeyTimeout  = 10 * time.Second
+	DefaultAge      = 10 * time.Minute
+	defaultStale    = time.Hour
+	DefaultInterval = 10 * time.Second
+	DefaultTimeout  = 10 * time.Second
 )
 
 // keySet is the keys of an issuer at one time. It does not change.
@@ -72,7 +59,7 @@ func (s *keySet) fitting(kid, alg string) (keys []jose.JSONWebKey) {
 	return keys
 }
 
-// keySource provides the keys of an issuer. Of all requests that need newer
+// Keys provides the keys of an issuer. Of all requests that need newer
 // keys at a time, one fetches them and the others wait for it.
 //
 // A source with static keys has a set from the beginning, whose time is zero,
@@ -81,7 +68,7 @@ func (s *keySet) fitting(kid, alg string) (keys []jose.JSONWebKey) {
 //
 // No library has this behavior: with jwkset these requests fetch one after the other, and
 // the key set of go-oidc uses withdrawn keys until a token has an unknown one.
-type keySource struct {
+type Keys struct {
 	opts   KeyOptions
 	issuer string
 	client *http.Client
@@ -94,13 +81,13 @@ type keySource struct {
 	flight chan struct{} // closed when the fetch in progress ends; nil if none is
 }
 
-// newKeySource checks the options. It fetches nothing.
-func newKeySource(issuer string, opts KeyOptions) (*keySource, error) {
-	s := &keySource{opts: opts, issuer: issuer, url: opts.URL, client: httpClient(opts.Client)}
-	s.opts.MaxAge = orDefault(opts.MaxAge, defaultKeyAge)
-	s.opts.MaxStale = orDefault(opts.MaxStale, defaultKeyStale)
-	s.opts.MinInterval = orDefault(opts.MinInterval, defaultKeyInterval)
-	s.opts.Timeout = orDefault(opts.Timeout, defaultKeyTimeout)
+// NewKeys checks the options. It fetches nothing.
+func NewKeys(issuer string, opts KeyOptions) (*Keys, error) {
+	s := &Keys{opts: opts, issuer: issuer, url: opts.URL, client: HTTPClient(opts.Client)}
+	s.opts.MaxAge = OrDefault(opts.MaxAge, DefaultAge)
+	s.opts.MaxStale = OrDefault(opts.MaxStale, defaultStale)
+	s.opts.MinInterval = OrDefault(opts.MinInterval, DefaultInterval)
+	s.opts.Timeout = OrDefault(opts.Timeout, DefaultTimeout)
 	if issuer == "" {
 		return nil, errors.New("the issuer is empty; give it as its metadata names it")
 	}
@@ -113,9 +100,9 @@ func newKeySource(issuer string, opts KeyOptions) (*keySource, error) {
 		return s, nil
 	}
 	if opts.URL != "" {
-		return s, safeURL(opts.URL)
+		return s, SafeURL(opts.URL)
 	}
-	if err := safeURL(issuer); err != nil {
+	if err := SafeURL(issuer); err != nil {
 		return nil, fmt.Errorf("the issuer is not where its keys could be found: %w; give KeyOptions.URL", err)
 	}
 	return s, nil
@@ -124,7 +111,7 @@ func newKeySource(issuer string, opts KeyOptions) (*keySource, error) {
 // after returns the keys. If seen is not nil, the caller has tried those keys
 // in vain and wants newer ones; it gets seen again if there are none or if it
 // is too early to fetch. The result is immutable.
-func (s *keySource) after(ctx context.Context, seen *keySet) (*keySet, error) {
+func (s *Keys) after(ctx context.Context, seen *keySet) (*keySet, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	waited := false // for a fetch: it is not repeated
@@ -149,13 +136,13 @@ func (s *keySource) after(ctx context.Context, seen *keySet) (*keySet, error) {
 
 // fresh reports whether the keys need not be fetched again because of their
 // age. s.mu is held, and s.set is not nil.
-func (s *keySource) fresh(now time.Time) bool {
+func (s *Keys) fresh(now time.Time) bool {
 	return s.set.fetched.IsZero() || now.Sub(s.set.fetched) < s.opts.MaxAge
 }
 
 // usable returns the keys that there are if no newer ones can be had, or the
 // error of the last fetch if they are too old. s.mu is held.
-func (s *keySource) usable(now time.Time) (*keySet, error) {
+func (s *Keys) usable(now time.Time) (*keySet, error) {
 	if s.set != nil && (s.set.fetched.IsZero() || now.Sub(s.set.fetched) < s.opts.MaxAge+s.opts.MaxStale) {
 		return s.set, nil
 	}
@@ -164,7 +151,7 @@ func (s *keySource) usable(now time.Time) (*keySet, error) {
 
 // wait waits for the fetch in progress, or for the end of ctx. s.mu is held
 // when it is called and when it returns, but not while it waits.
-func (s *keySource) wait(ctx context.Context) error {
+func (s *Keys) wait(ctx context.Context) error {
 	flight := s.flight
 	s.mu.Unlock()
 	defer s.mu.Lock()
@@ -179,14 +166,14 @@ func (s *keySource) wait(ctx context.Context) error {
 // fetch fetches the keys for everyone who waits, even if the request that
 // caused it is cancelled. s.mu is held when it is called and when it returns,
 // but not while it fetches.
-func (s *keySource) fetch(ctx context.Context, now time.Time) {
+func (s *Keys) fetch(ctx context.Context, now time.Time) {
 	flight, where := make(chan struct{}), s.url
 	s.flight, s.tried = flight, now
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.Timeout)
 	defer cancel()
 	var keys []jose.JSONWebKey
-	// On a goroutine of its own: the client's RoundTripper is users' code.
+	// On a goroutine of its own: the client's transport is users' code.
 	err := safely.Known(safely.Try(func() (err error) { keys, where, err = s.load(ctx, where); return err }))
 	s.mu.Lock()
 	s.flight, s.err = nil, err
@@ -200,20 +187,20 @@ func (s *keySource) fetch(ctx context.Context, now time.Time) {
 
 // load gets the keys from a URL, which is found through the metadata if it is
 // "". It returns the URL with the keys.
-func (s *keySource) load(ctx context.Context, where string) ([]jose.JSONWebKey, string, error) {
+func (s *Keys) load(ctx context.Context, where string) ([]jose.JSONWebKey, string, error) {
 	if where == "" {
-		found, err := discover(ctx, s.client, s.issuer)
+		found, err := Discover(ctx, s.client, s.issuer)
 		if err != nil {
 			return nil, "", err
 		}
 		if where = found.Keys; where == "" {
 			return nil, "", errors.New("the metadata has no jwks_uri")
 		}
-		if err := safeURL(where); err != nil {
+		if err := SafeURL(where); err != nil {
 			return nil, "", fmt.Errorf("jwks_uri: %w", err)
 		}
 	}
-	text, err := get(ctx, s.client, where)
+	text, err := Get(ctx, s.client, where)
 	if err != nil {
 		return nil, "", err
 	}
@@ -252,14 +239,14 @@ func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 	return keys, nil
 }
 
-// safeURL returns an error for a URL whose document others could change on its
+// SafeURL returns an error for a URL whose document others could change on its
 // way: anything but https, except on this machine.
-func safeURL(text string) error {
+func SafeURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
 		return err
-	case u.Scheme == "https" && u.Host != "" || u.Scheme == "http" && loopback(u.Hostname()):
+	case u.Scheme == "https" && u.Host != "" || u.Scheme == "http" && Loopback(u.Hostname()):
 		return nil
 	}
 	return fmt.Errorf("%q has to be an https URL", text)

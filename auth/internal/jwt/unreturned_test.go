@@ -1,4 +1,4 @@
-package auth
+package jwt
 
 import (
 	"errors"
@@ -14,14 +14,14 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// A RoundTripper that does not return fails the fetch for all who wait for it,
+// A transport that does not return fails the fetch for all who wait for it,
 // and the next one is another try.
 func TestKeysOfARoundTripperThatDoesNotReturn(t *testing.T) {
 	for name, way := range map[string]func(){"panic": func() { panic("no wire") }, "goexit": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tries := 0
-				s, err := newKeySource("https://issuer.example", KeyOptions{URL: "https://issuer.example/keys", MinInterval: time.Second,
+				s, err := NewKeys("https://issuer.example", KeyOptions{URL: "https://issuer.example/keys", MinInterval: time.Second,
 					Client: &http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
 						time.Sleep(time.Second) // of the bubble
 						tries++

@@ -1,4 +1,4 @@
-package auth
+package jwt
 
 import (
 	"context"
@@ -13,24 +13,30 @@ import (
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
-// issuerMetadata is the part of an issuer's metadata (RFC 8414) that is needed
-// here.
-type issuerMetadata struct {
-	Issuer string `json:"issuer"`
-	Keys   string `json:"jwks_uri"`
+// Metadata is the part of an issuer's metadata (RFC 8414, OpenID Connect
+// Discovery) that is needed here.
+type Metadata struct {
+	Issuer    string `json:"issuer"`
+	Keys      string `json:"jwks_uri"`
+	Authorize string `json:"authorization_endpoint"`
+	Token     string `json:"token_endpoint"`
+	Revoke    string `json:"revocation_endpoint"`
+	// SendsIssuer says that every authorization response has iss (RFC 9207).
+	SendsIssuer bool     `json:"authorization_response_iss_parameter_supported"`
+	AuthMethods []string `json:"token_endpoint_auth_methods_supported"`
 }
 
-// discover fetches the metadata of an issuer from the first place that has it
+// Discover fetches the metadata of an issuer from the first place that has it
 // and names the same issuer.
-func discover(ctx context.Context, client *http.Client, issuer string) (*issuerMetadata, error) {
+func Discover(ctx context.Context, client *http.Client, issuer string) (*Metadata, error) {
 	var faults []error
 	for _, where := range metadataURLs(issuer) {
-		text, err := get(ctx, client, where)
+		text, err := Get(ctx, client, where)
 		if err != nil {
 			faults = append(faults, err)
 			continue
 		}
-		var m issuerMetadata
+		var m Metadata
 		if err := jsonx.Unmarshal(text, &m); err != nil {
 			faults = append(faults, fmt.Errorf("%s: %w", where, err))
 			continue
@@ -63,19 +69,19 @@ func metadataURLs(issuer string) []string {
 // maxDocument limits the size of fetched documents, in bytes.
 const maxDocument = 1 << 20
 
-// get fetches a JSON document.
-func get(ctx context.Context, client *http.Client, where string) ([]byte, error) {
+// Get fetches a JSON document.
+func Get(ctx context.Context, client *http.Client, where string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, where, nil)
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("Accept", "application/json")
-	return fetch(client, req)
+	return Fetch(client, req)
 }
 
-// fetch sends a request and returns the body of an answer with status 200. Any
+// Fetch sends a request and returns the body of an answer with status 200. Any
 // other status, and a body beyond maxDocument, is an error.
-func fetch(client *http.Client, req *http.Request) ([]byte, error) {
+func Fetch(client *http.Client, req *http.Request) ([]byte, error) {
 	res, err := client.Do(req)
 	if err != nil {
 		return nil, err
@@ -94,8 +100,8 @@ func fetch(client *http.Client, req *http.Request) ([]byte, error) {
 	return text, nil
 }
 
-// loopback reports whether host is this machine.
-func loopback(host string) bool {
+// Loopback reports whether host is this machine.
+func Loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
