@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/talaria-go/mcp/auth"
 	"github.com/talaria-go/mcp/internal/outbound"
+	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/scale"
 )
 
@@ -161,4 +163,31 @@ type verifier struct {
 // Verify implements auth.Verifier.
 func (v *verifier) Verify(ctx context.Context, token string) (*auth.Identity, error) {
 	return nil, auth.Invalid("the token is not one of this server")
+}
+
+// accept asks Options.Accept about a client.
+func (b *Broker) accept(ctx context.Context, c *Client) error {
+	if b.opts.Accept == nil {
+		return nil
+	}
+	return safely.Known(safely.Try(func() error { return b.opts.Accept(ctx, c) }))
+}
+
+// permit asks Options.Permit about a user, who may get scopes. It returns those of
+// them that remain.
+func (b *Broker) permit(ctx context.Context, id *auth.Identity, scopes []string) (left []string, err error) {
+	if b.opts.Permit == nil {
+		return scopes, nil
+	}
+	asked := *id
+	asked.Scopes = slices.Clone(scopes)
+	err = safely.Known(safely.Try(func() (err error) { left, err = b.opts.Permit(ctx, &asked); return err }))
+	return slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return !slices.Contains(left, s) }), err
+}
+
+// event tells Options.Event.
+func (b *Broker) event(e Event) {
+	if b.opts.Event != nil {
+		_ = safely.Apart(func() { b.opts.Event(e) }) // an audit that fails has no answer
+	}
 }

@@ -61,6 +61,7 @@ func init() {
 	tell("test:TestBearerWithCodeThatDoesNotReturn", "auth.Verifier", "auth.VerifierFunc", "auth.Options.OnRefused")
 	tell("test:TestDoorsOfVerifiers", "auth.DPoPOptions.URL", "auth.IntrospectionOptions.Authorize", "auth.IntrospectionOptions.Client", "auth.JWTOptions.Check")
 	tell("test:TestKeysOfARoundTripperThatDoesNotReturn", "auth.KeyOptions.Client")
+	tell("test:TestBrokerWithCodeThatDoesNotReturn", "broker.Options.Accept", "broker.Options.Event", "broker.Options.Permit", "broker.Options.Transport", "broker.Provider.User")
 	tell("test:TestCallbacksThatDoNotReturn", "client.Options.Inject", "client.Options.Trace", "client.Options.OnState", "client.Options.OnNotification", "client.Options.OnLog", "client.Options.Elicit")
 	tell("test:TestScriptAnswersThatDoNotReturn", "mcptest.NewScript(answers)")
 	tell("test:TestOptionsThatDoNotReturn", "telemetry.Options.Trust", "telemetry.Options.Attributes")
@@ -85,7 +86,7 @@ func init() {
 	tell("called before anything is served or connected, by whoever registers or configures",
 		"mcp.Component", "mcp.Option", "mcp.ToolOption", "mcp.ResourceOption", "mcp.PromptOption", "mcp.MethodOption", "mcp.ArgumentOption", "schema.Emit(emit)", "schema.RuleOption", "client.CallOption", "skill.Directory(fsys)", "config.Options.Env",
 		"config.Options.Input", "mcptest.Option", "openapi.Options.Include", "openapi.Options.Name", "openapi.Options.Tool")
-	tell("called on the goroutine of net/http, which answers for its handlers", "auth.Resource.Bearer(next)", "auth.Resource.Metadata(next)",
+	tell("called on the goroutine of net/http, which answers for its handlers", "auth.Resource.Bearer(next)", "auth.Resource.Metadata(next)", "broker.Broker.Middleware(next)",
 		"authtest.Options.Client", "authtest.Server.Middleware(next)", "websocket.Server")
 	tell("called on the goroutine of who calls the function; in a handler that is in the guard of the call",
 		"mcp.Page(key)", "frame.Frame.GetOrSet(fn)", "frame.Key.GetOrSet(fn)", "frame.Key.Update(fn)",
