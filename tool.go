@@ -382,7 +382,11 @@ func (t *tool) compileInput(c *compiler) (in input, def toolArguments, err error
 				c.notes = append(c.notes, note{fmt.Sprintf("tool %q", t.name), fmt.Sprintf("InputSchema: %s is not filled in: it %s", is.Path, is.Message)})
 			}
 		}
-		return in, toolArguments{sent: text, exact: text, narrow: text, authored: true}, nil
+		headers, err := wire.HeaderParams(text)
+		if err != nil { // clients leave the tool out
+			return in, def, fmt.Errorf("InputSchema: %w", err)
+		}
+		return in, toolArguments{text, text, text, true, headers}, nil
 	}
 	opts.Output = false
 	if in.plan, err = schema.Compile(t.in, &opts); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/schema/raw"
 )
@@ -66,7 +67,7 @@ func (t *toolIndex) learn(tools []Tool, differ map[string]bool) []Tool {
 	var headers [][]facts.Header // of those that are kept
 	var left []string            // names of the others
 	for _, tool := range tools { // before the lock is held, as the log is code of users
-		of, err := headerParams(tool.InputSchema)
+		of, err := wire.HeaderParams(tool.InputSchema)
 		switch {
 		case differ[tool.Name], !c.pin.allows(&tool):
 			differ[tool.Name] = true

@@ -12,7 +12,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/names"
 	"github.com/talaria-go/mcp/internal/visible"
@@ -47,8 +50,9 @@ type item struct {
 	definition any    // what clients see; it does not change
 	name       string // by which the upstream knows it
 	fixed      map[string]json.RawMessage
-	arguments  []string // of a prompt
-	sum        [16]byte // tells whether it has changed
+	headers    []facts.Header // arguments of a tool that are mirrored
+	arguments  []string       // of a prompt
+	sum        [16]byte       // tells whether it has changed
 }
 
 // catalog is all that a connection lists. It does not change once it is read.
@@ -191,6 +195,10 @@ func (c *catalog) addTools(u *upstream, tools []protocol.Tool) error {
 			c.note("tool %q: the name %q is taken", visible.Text(t.Name, visible.Name), visible.Text(own.Name, visible.Name))
 			continue
 		}
+		var err error
+		if it.headers, err = wire.HeaderParams(own.InputSchema); err != nil {
+			c.note("tool %q: %v; clients that use headers leave it out", visible.Text(t.Name, visible.Name), visible.Error(err))
+		}
 		items[own.Name] = it
 		wanted = append(wanted, own.Name)
 	}
@@ -300,6 +308,21 @@ func (it *item) argumentsOf(raw []byte) (json.RawMessage, error) {
 	})
 	maps.Copy(members, it.fixed)
 	return json.Marshal(members)
+}
+
+// checkHeaders compares the arguments of a call with the headers that mirror them, as a
+// server has to do from 2026-07-28 on.
+func (it *item) checkHeaders(f *mcp.Frame) error {
+	r := f.HTTPRequest()
+	if len(it.headers) == 0 || f.Transport() != frame.HTTP || f.Outer() != nil || f.Revision() < protocol.V20260728 {
+		return nil
+	}
+	for _, p := range it.headers {
+		if fault := wire.CheckHeaderParam(r.Header, p, f.Request().Params.Arguments); fault != nil {
+			return fault
+		}
+	}
+	return nil
 }
 
 // addPrompts adds prompts.

@@ -322,6 +322,9 @@ func (u *upstream) exchange(f *mcp.Frame, c *connection, at place, it *item, uri
 	}
 	switch at.kind {
 	case registry.KindTool:
+		if err := it.checkHeaders(f); err != nil {
+			return nil, err
+		}
 		args, err := it.argumentsOf(bytes.Clone(f.Request().Params.Arguments))
 		if err != nil {
 			return nil, err

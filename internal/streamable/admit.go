@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/talaria-go/mcp/internal/facts"
-	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
@@ -222,7 +220,7 @@ func (a *admission) checkHeaders(c *Call) *protocol.Error {
 		// body names the task.
 		return nil
 	}
-	value, fault := encodedHeader(c.HTTP, headerName, headerName)
+	value, fault := wire.HeaderValue(headerName, c.HTTP.Header[headerName])
 	if fault != nil {
 		return fault
 	}
@@ -233,32 +231,9 @@ func (a *admission) checkHeaders(c *Call) *protocol.Error {
 		return nil
 	}
 	for _, p := range a.backend.HeaderParams(c) {
-		if fault := checkParam(c, p); fault != nil {
+		if fault := wire.CheckHeaderParam(c.HTTP.Header, p, c.Params.Arguments); fault != nil {
 			return fault
 		}
-	}
-	return nil
-}
-
-// checkParam compares one mirrored argument with its header, by value. If the
-// argument is absent or null, the header must be absent, too.
-func checkParam(c *Call, p facts.Header) *protocol.Error {
-	name := headerParam + p.Name
-	canonical := http.CanonicalHeaderKey(name)
-	_, sent := c.HTTP.Header[canonical]
-	raw := jsonx.Lookup(c.Params.Arguments, p.Path)
-	if raw == nil || string(raw) == "null" {
-		if sent {
-			return protocol.Errorf(protocol.CodeHeaderMismatch, "Header mismatch: %s is sent, but the argument %s is not", name, strings.Join(p.Path, "."))
-		}
-		return nil
-	}
-	value, fault := encodedHeader(c.HTTP, name, canonical)
-	if fault != nil {
-		return fault
-	}
-	if !wire.EqualsHeader(raw, value) {
-		return protocol.Errorf(protocol.CodeHeaderMismatch, "Header mismatch: %s header value %q does not match argument %s", name, value, strings.Join(p.Path, "."))
 	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -17,7 +16,6 @@ const (
 	headerSession = "Mcp-Session-Id"
 	headerMethod  = "Mcp-Method"
 	headerName    = "Mcp-Name"
-	headerParam   = "Mcp-Param-"
 	headerLast    = "Last-Event-Id"
 )
 
@@ -118,19 +116,4 @@ func matchHeader(r *http.Request, name, want string) *protocol.Error {
 // mismatch is the error for a header that disagrees with the body.
 func mismatch(name, header, body string) *protocol.Error {
 	return protocol.Errorf(protocol.CodeHeaderMismatch, "Header mismatch: %s header value %q does not match body value %q", name, header, body)
-}
-
-// encodedHeader returns the decoded value of a header that must be there once
-// and may be encoded in base64. canonical is its name in the form of net/http, name
-// that which the client knows.
-func encodedHeader(r *http.Request, name, canonical string) (string, *protocol.Error) {
-	values := r.Header[canonical]
-	if len(values) != 1 {
-		return "", protocol.Errorf(protocol.CodeHeaderMismatch, "Header mismatch: %s must be sent once", name)
-	}
-	value, ok := wire.DecodeHeaderValue(values[0])
-	if !ok {
-		return "", protocol.Errorf(protocol.CodeHeaderMismatch, "Header mismatch: %s is neither plain ASCII nor valid =?base64?…?=", name)
-	}
-	return value, nil
 }

@@ -301,3 +301,28 @@ func TestInputSchemaForgives(t *testing.T) {
 		}
 	}
 }
+
+// The headers that a schema of a tool's own asks for are compared with the arguments, and
+// ones that clients refuse are refused by Add.
+func TestInputSchemaHeaders(t *testing.T) {
+	tool := func(schema string) mcp.Component {
+		return mcp.Tool("where", func(_ *mcp.Frame, in json.RawMessage) (string, error) { return string(in), nil }, mcp.InputSchema(json.RawMessage(schema)))
+	}
+	s := harness.Bare(mcp.Options{})
+	s.MustAdd(tool(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}`))
+	for header, want := range map[string]string{"eu": "", "us": "does not match argument region"} {
+		c := mcptest.New(t, s, mcptest.Revision(protocol.V20260728), mcptest.OverHTTP(), mcptest.Header("Mcp-Param-Region", header))
+		_, err := c.TryCall("where", map[string]string{"region": "eu"})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("header %s: %v, want %q", header, err, want)
+		}
+	}
+	for schema, want := range map[string]string{
+		`{"type":"object","properties":{"a":{"type":"number","x-mcp-header":"A"}}}`:                          "InputSchema: /a: x-mcp-header",
+		`{"type":"object","properties":{"a":{"type":"array","items":{"type":"string","x-mcp-header":"A"}}}}`: "more than properties",
+	} {
+		if err := harness.Bare(mcp.Options{}).Add(tool(schema)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", schema, err, want)
+		}
+	}
+}

@@ -148,12 +148,12 @@ func refusalWays() []refusalWay {
 		{"", "another name in the header", mcp.Options{}, func(x *harness.Refusing) {
 			x.Modern("tools/call", `"name":"greet","arguments":{"name":"Ada"}`, "Mcp-Name: add")
 		}, "header_mismatch", ""},
-		{"encodedHeader", "no name in the header", mcp.Options{}, func(x *harness.Refusing) { x.Modern("tools/call", `"name":"greet"`) }, "header_mismatch", ""},
-		{"encodedHeader", "a name that is no base64", mcp.Options{}, func(x *harness.Refusing) { x.Modern("tools/call", `"name":"greet"`, "Mcp-Name: =?base64?-?=") }, "header_mismatch", ""},
+		{"HeaderValue", "no name in the header", mcp.Options{}, func(x *harness.Refusing) { x.Modern("tools/call", `"name":"greet"`) }, "header_mismatch", ""},
+		{"HeaderValue", "a name that is no base64", mcp.Options{}, func(x *harness.Refusing) { x.Modern("tools/call", `"name":"greet"`, "Mcp-Name: =?base64?-?=") }, "header_mismatch", ""},
 		{"matchHeader", "no method in the header", mcp.Options{}, func(x *harness.Refusing) { x.Modern("ping", "", "Mcp-Method:") }, "header_mismatch", ""},
 		{"mismatch", "another method in the header", mcp.Options{}, func(x *harness.Refusing) { x.Modern("ping", "", "Mcp-Method: tools/list") }, "header_mismatch", ""},
-		{"checkParam", "an argument that is in the header alone", mcp.Options{}, func(x *harness.Refusing) { x.Mirrored(`{}`, "Mcp-Param-Tenant: a") }, "header_mismatch", ""},
-		{"checkParam", "another argument in the header", mcp.Options{}, func(x *harness.Refusing) { x.Mirrored(`{"tenant":"b"}`, "Mcp-Param-Tenant: a") }, "header_mismatch", ""},
+		{"CheckHeaderParam", "an argument that is in the header alone", mcp.Options{}, func(x *harness.Refusing) { x.Mirrored(`{}`, "Mcp-Param-Tenant: a") }, "header_mismatch", ""},
+		{"CheckHeaderParam", "another argument in the header", mcp.Options{}, func(x *harness.Refusing) { x.Mirrored(`{"tenant":"b"}`, "Mcp-Param-Tenant: a") }, "header_mismatch", ""},
 
 		{"endpoint.subscribe", "a subscription without events", mcp.Options{}, func(x *harness.Refusing) {
 			x.Modern("subscriptions/listen", `"notifications":{}`, "Accept: application/json")
@@ -333,6 +333,7 @@ func TestRefusalsAreAllProvoked(t *testing.T) {
 			}
 		}
 	}
+	faultsIn(t, "../../../internal/wire/headerparam.go", places)
 	known := map[string]int{}
 	for _, way := range refusalWays() {
 		known[way.place]++
