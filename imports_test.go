@@ -152,7 +152,7 @@ var importGraph = map[string][]string{
 	"cmd/talaria/internal/bundle":     {"internal/jsonx", "schema", "internal/tooling/files"},
 	"cmd/talaria/internal/statedir":   {},
 	"cmd/talaria/internal/record":     {"internal/jsonx", "internal/tooling/files", "internal/tooling/recording", "protocol", "internal/visible", "cmd/talaria/internal/statedir"},
-	"cmd/talaria/internal/inspector":  {"internal/jsonx", "internal/tooling/files", "client", "internal/wire", "uritemplate", "protocol", "transport", "schema", "schema/raw", "internal/tooling/recording", "internal/visible", "cmd/talaria/internal/arguments", "cmd/talaria/internal/record", "cmd/talaria/internal/statedir"},
+	"cmd/talaria/internal/inspector":  {"internal/tooling/hostrules", "internal/jsonx", "internal/tooling/files", "client", "internal/wire", "uritemplate", "protocol", "transport", "schema", "schema/raw", "internal/tooling/recording", "internal/visible", "cmd/talaria/internal/arguments", "cmd/talaria/internal/record", "cmd/talaria/internal/statedir"},
 	"cmd/talaria/internal/scaffold":   {},
 	"cmd/talaria/internal/arguments":  {"internal/jsonx", "internal/tooling/files", "internal/names", "schema", "schema/raw"},
 	"cmd/talaria/internal/form":       {"internal/names", "protocol", "cmd/talaria/internal/arguments", "cmd/talaria/internal/console"},

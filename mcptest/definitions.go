@@ -66,7 +66,7 @@ func (c *Client) Lint(allow ...string) {
 		c.t.Fatalf("mcptest: Lint: %v", err)
 	}
 	var fails, notes []string
-	for _, f := range append(hostrules.Check("", c.Tools()), hostrules.Instructions(c.Server.Instructions)...) {
+	for _, f := range hostrules.Server("", c.Tools(), c.Server.Instructions) {
 		switch {
 		case allowed.Has(f):
 		case f.Rule.Fails:

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 )
 
@@ -129,5 +132,44 @@ func TestInspectServers(t *testing.T) {
 		if r := talaria(t, "", append([]string{"inspect", "-b", "--no-open"}, args...)...); r.code != exitUsage {
 			t.Errorf("%s: %+v", args, r)
 		}
+	}
+}
+
+// TestVerdictOfLint: the Check tab of the inspector has the findings of lint, member by
+// member.
+func TestVerdictOfLint(t *testing.T) {
+	t.Parallel()
+	odd := mcp.NewServer(mcp.Info{Name: "odd", Version: "1"}, &mcp.Options{Instructions: strings.Repeat("long ", 600)})
+	for _, name := range []string{"notes.find", "notes_find", "plain"} {
+		odd.MustAdd(mcp.Tool(name, func(context.Context, struct {
+			Many map[string]int `json:"many" jsonschema_description:"what there is"`
+			At   string         `json:"at" jsonschema:"format=uri-reference"`
+		}) (string, error) {
+			return "", nil
+		}))
+	}
+	web := httptest.NewServer(odd.Handler())
+	t.Cleanup(web.Close)
+	for _, target := range []string{quoted(stdioExample(t, t.TempDir())), web.URL} {
+		api, end := browsed(t, target)
+		for !strings.Contains(settled(api, "/api/state"), `"tool":{"entries"`) {
+		}
+		for _, as := range []string{"", strings.Repeat("x", 60)} {
+			var want []map[string]any
+			if r := talaria(t, "", "lint", target, "--json", "--notes", "--as", as); json.Unmarshal([]byte(r.stdout), &want) != nil {
+				t.Fatalf("%+v", r)
+			}
+			var got struct{ Findings []map[string]any }
+			if text := api("GET", "/api/verdict?as="+as, ""); json.Unmarshal([]byte(text), &got) != nil {
+				t.Fatal(text)
+			}
+			for _, f := range got.Findings {
+				delete(f, "name") // by which the page opens it
+			}
+			if !reflect.DeepEqual(got.Findings, want) || as != "" && len(want) == 0 {
+				t.Errorf("%s as %q: the page has\n%v\nand lint\n%v", target, as, got.Findings, want)
+			}
+		}
+		end()
 	}
 }

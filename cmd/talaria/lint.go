@@ -32,17 +32,17 @@ func lintCommand(c *console.Console) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		list := []map[string]any{}
+		list := []hostrules.Row{}
 		var lines []string
 		fails := 0
-		for _, f := range append(hostrules.Check(as, tools), hostrules.Instructions(s.Server().Instructions)...) {
+		for _, f := range hostrules.Server(as, tools, s.Server().Instructions) {
 			if allowed.Has(f) || !f.Rule.Fails && !notes {
 				continue
 			}
 			if f.Rule.Fails {
 				fails++
 			}
-			list, lines = append(list, f.JSON()), append(lines, f.Line())
+			list, lines = append(list, f.Row()), append(lines, f.Line())
 		}
 		err = s.show(list, func() {
 			for _, line := range lines {

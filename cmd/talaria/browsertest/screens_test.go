@@ -140,6 +140,21 @@ var journeys = []struct {
 		{"marked", func(b *tab) { b.reads("must be an array of different names") }, whole, ""},
 		{"optional fields", func(b *tab) { b.choose("b") }, whole, ""},
 	}},
+	{"verdict", func(t *testing.T) *tab { return inspectPage(t, fixture(t, "raw", refusedTools)) }, []screen{
+		{"check", func(b *tab) {
+			openCheck(b)
+			eval[bool](b, `document.querySelectorAll('.check details').forEach(e => { e.open = true }), true`)
+		}, whole, "verdict"},
+		{"member", func(b *tab) {
+			eval[bool](b, `([...document.querySelectorAll('.check .members button')].find(e => e.innerText.includes('/properties/q')).click(), true)`)
+			b.until(`document.querySelector('.place')`)
+		}, whole, ""},
+		{"narrow check", func(b *tab) {
+			b.do(chromedp.EmulateViewport(320, 700))
+			openCheck(b)
+			b.reads("name-alike")
+		}, one, ""},
+	}},
 	{"model", func(t *testing.T) *tab { return inspectPage(t, fixture(t, "asks")) }, []screen{
 		{"sample", func(b *tab) { b.call("sample"); b.reads("asks a model") }, whole, ""},
 	}},

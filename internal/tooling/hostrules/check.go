@@ -65,6 +65,12 @@ func Check(server string, tools []protocol.Tool) []Finding {
 	return all
 }
 
+// Server returns what hosts do not accept of the tools and the instructions of a server:
+// the result of Check, then that of Instructions.
+func Server(server string, tools []protocol.Tool, instructions string) []Finding {
+	return append(Check(server, tools), Instructions(instructions)...)
+}
+
 // Name returns what hosts do not accept of the name of a tool.
 func Name(name string) []Finding {
 	c := &checker{alike: map[string]string{}, found: make([][]Finding, len(Rules))}

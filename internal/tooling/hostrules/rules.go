@@ -80,13 +80,25 @@ func (f Finding) Line() string {
 	return fmt.Sprintf("%-7s  %s  %s: %s; %s", f.Rule.Severity, f.Rule.ID, where, f.Text, f.Rule.Fix)
 }
 
-// JSON returns the finding for programs.
-func (f Finding) JSON() map[string]any {
+// Row is a finding for programs: what lint prints as JSON, and the page of the
+// inspector shows.
+type Row struct {
+	Rule     string `json:"rule"`
+	Severity string `json:"severity"`
+	Fails    bool   `json:"fails"`
+	Tool     string `json:"tool"`
+	Path     string `json:"path"`
+	Text     string `json:"text"`
+	Fix      string `json:"fix"`
+	Who      string `json:"who"`
+	Source   string `json:"source"`
+	Date     string `json:"date"`
+}
+
+// Row returns the finding with what its rule rests on.
+func (f Finding) Row() Row {
 	reason := Reasons[index(f.Rule.ID)]
-	return map[string]any{
-		"rule": f.Rule.ID, "severity": f.Rule.Severity.String(), "fails": f.Rule.Fails, "tool": f.Tool, "path": f.Path,
-		"text": f.Text, "fix": f.Rule.Fix, "source": reason.Source, "date": reason.Date,
-	}
+	return Row{f.Rule.ID, f.Rule.Severity.String(), f.Rule.Fails, f.Tool, f.Path, f.Text, f.Rule.Fix, reason.Who, reason.Source, reason.Date}
 }
 
 // Allowed are accepted findings: by rule, the tools; "" means all of them.

@@ -143,6 +143,23 @@ func (c *calls) before(one call) (found call) {
 	return call{}
 }
 
+// invalid returns the tools whose last call that ended with a result had an invalid one.
+func (c *calls) invalid() []wrongResult {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := []wrongResult{}
+	seen := map[string]bool{}
+	for _, one := range slices.Backward(c.list) {
+		if one.Method != protocol.MethodToolsCall || one.Result == "" || seen[one.Tool] {
+			continue
+		}
+		if seen[one.Tool] = true; one.State == "invalid" {
+			list = append(list, wrongResult{one.Tool, one.Label, one.ID, one.Issues})
+		}
+	}
+	return list
+}
+
 // recent returns the calls without what they have come to, the newest first.
 func (c *calls) recent() []call {
 	c.mu.Lock()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/tooling/hostrules"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/schema"
@@ -42,6 +43,7 @@ type entry struct {
 	Description   string          `json:"description,omitempty"`
 	Marks         []string        `json:"marks,omitempty"` // read-only, destructive; the type of a resource
 	Wrong         string          `json:"wrong,omitempty"`
+	Fails         int             `json:"fails,omitempty"` // findings that hosts refuse or change it for
 	title, about  string          // as they came
 	input, output json.RawMessage // schemas of what it takes and of what it gives
 	raw           json.RawMessage // as it was sent
@@ -49,9 +51,11 @@ type entry struct {
 
 // offer is one list of a connection.
 type offer struct {
-	Entries []entry         `json:"entries"`
-	Error   string          `json:"error,omitempty"` // of the list as a whole
-	Note    string          `json:"note,omitempty"`  // what else there is to say of it
+	Entries []entry             `json:"entries"`
+	Error   string              `json:"error,omitempty"` // of the list as a whole
+	Note    string              `json:"note,omitempty"`  // what else there is to say of it
+	found   []hostrules.Finding // of tools and instructions: what hosts do not accept, the first maxFindings
+	counts  counts
 	text    json.RawMessage // all of it, as the page gets it
 }
 
@@ -156,16 +160,21 @@ func (i *Inspector) list(ctx context.Context, name string) (*offer, error) {
 			return o, nil
 		case err != nil:
 			o.Error = visible.Text(err.Error(), visible.Sentence)
-			return o, nil
 		case len(o.Entries) == maxEntries, size > maxListed:
 			o.Error = fmt.Sprintf("the list is too long: these are the first %d entries", len(o.Entries))
-			return o, nil
+		}
+		if o.Error != "" {
+			break
 		}
 		size += len(text)
 		e := entryOf(k, text, len(o.Entries))
 		judge.mark(&e)
 		o.Entries = append(o.Entries, e)
 	}
+	if name == "tool" {
+		o.found = hostrules.Server("", o.tools(), c.Server().Instructions)
+	}
+	o.count()
 	return o, nil
 }
 

@@ -143,6 +143,7 @@ func api(i pages) http.Handler {
 	mux.HandleFunc("GET /api/calls/{id}/diff", past{i.Inspector}.showDiff)
 	mux.HandleFunc("GET /api/export", exporter{i.Inspector}.export)
 	mux.HandleFunc("POST /api/history", past{i.Inspector}.keepDraft)
+	mux.HandleFunc("GET /api/verdict", i.showVerdict)
 	mux.HandleFunc("GET /api/traffic", i.traffic)
 	mux.HandleFunc("GET /api/traffic/{seq}", i.message)
 	mux.HandleFunc("POST /api/questions", i.answerQuestion)
@@ -193,6 +194,7 @@ type state struct {
 	Problem      string                   `json:"problem,omitempty"` // why calls are not kept
 	HTTP         bool                     `json:"http,omitempty"`    // curl can make the calls
 	Logs         bool                     `json:"logs,omitempty"`    // the server has a level of logs
+	Check        counts                   `json:"check"`             // how much the verdict has
 }
 
 func (i pages) snapshot() state {
@@ -201,6 +203,7 @@ func (i pages) snapshot() state {
 	s.Open, s.Problem = i.history.last()
 	reached, _ := i.reach.get()
 	s.HTTP = reached != ""
+	wrong := len(i.calls.invalid())
 	for _, rev := range protocol.Revisions() {
 		s.Revisions = append(s.Revisions, rev.String())
 	}
@@ -211,6 +214,8 @@ func (i pages) snapshot() state {
 	if i.revision != 0 {
 		s.Pinned = i.revision.String()
 	}
+	s.Check = i.counted()
+	s.Check.Results = wrong
 	if i.client != nil {
 		known := i.client.Server()
 		info := protocol.Implementation{Name: visible.Line(known.Info.Name, visible.Name), Title: visible.Line(known.Info.Title, visible.Name),
@@ -330,9 +335,10 @@ type form struct {
 	Marks       []string `json:"marks,omitempty"`
 	Wrong       string   `json:"wrong,omitempty"`
 	Form        *control `json:"form,omitempty"`
-	Sent        string   `json:"sent"`   // the definition as the server has sent it, indented
-	Tokens      int      `json:"tokens"` // about
-	Draft       string   `json:"draft"`  // what was typed into it before
+	Sent        string   `json:"sent"`               // the definition as the server has sent it, indented
+	Tokens      int      `json:"tokens"`             // about
+	Draft       string   `json:"draft"`              // what was typed into it before
+	Findings    []place  `json:"findings,omitempty"` // of a tool
 }
 
 // maxSent is how much of a definition is shown, in bytes.
@@ -372,7 +378,10 @@ func (i pages) showForm(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	f := form{Name: visible.Line(e.Name, visible.Name), Title: visible.Line(cmp.Or(e.title, e.Label), visible.Name), Description: visible.Text(e.about, 64<<10),
-		Marks: e.Marks, Wrong: e.Wrong, Form: &drawn, Sent: indented(e.raw), Tokens: tokens(e.raw), Draft: i.history.open(kind, e.Name)}
+		Marks: e.Marks, Wrong: e.Wrong, Form: &drawn, Sent: indented(e.raw), Tokens: weigh(kind, e), Draft: i.history.open(kind, e.Name)}
+	if kind == "tool" {
+		f.Findings = i.findings(e, f.Sent)
+	}
 	if f.Title == f.Name {
 		f.Title = ""
 	}

@@ -4,6 +4,7 @@ import { html, render, useState, useEffect, useLayoutEffect, useRef } from './ve
 import { address, chooseServer, count, enter, failed, finder, get, post, listen, indent, moves, seen, seenJSON } from './program.js'
 import { ctrl, usePages } from './pages.js'
 import { Code } from './json.js'
+import { Check, sum } from './check.js'
 import { Asked, Try, again, enterForm, keyOf, kinds, kindOf, link, page, signs, took } from './call.js'
 
 let named = '' // the server that is shown, if there are several
@@ -17,7 +18,8 @@ function App({ head, several }) {
   const [{ kind, tool }, setTool] = useState(link)
   const [filter, setFilter] = useState('')
   const [traffic, setTraffic] = useState(rowOf() > 0)
-  const [server, setServer] = useState(false)
+  const [server, show] = useState('') // or check, in the place of the form
+  const setServer = on => show(on ? 'server' : '')
   const [palette, setPalette] = useState(false)
   const [theme, setTheme] = useState(sessionStorage.getItem('theme') ?? '')
   const [edits, setEdits] = useState(0)
@@ -64,9 +66,11 @@ function App({ head, several }) {
     addEventListener('keydown', key)
     return () => removeEventListener('keydown', key)
   }, [])
-  const choose = (to, quiet, of = 'tool') => {
+  const choose = (to, quiet, of = 'tool', place = null) => {
     setLost('')
     setTool({ kind: of, tool: to })
+    page.place = place
+    if (!quiet) show('')
     page.chosen = !quiet && !!to
     if (page.chosen && to === tool && of === kind) enterForm()
     history[quiet ? 'replaceState' : 'pushState'](null, '', '#' + new URLSearchParams({ ...(named && { server: named }), ...(to && { [of]: to }), ...(quiet && rowOf() && { row: rowOf() }) }))
@@ -94,7 +98,8 @@ function App({ head, several }) {
       <span class="space"></span>
       <button class="quiet wide" onClick=${() => setPalette(true)}>Find <kbd>Ctrl K</kbd></button>
       <button class="quiet" onClick=${() => restart()}>${state.state === 'failed' ? 'try again' : state.http ? 'reconnect' : 'restart'}</button>
-      <button class="quiet" aria-pressed=${server} onClick=${() => setServer(!server)}>Server</button>
+      <button class="quiet" aria-pressed=${server === 'check'} onClick=${() => show(server === 'check' ? '' : 'check')}>Check${sum(state.check) > 0 && html` <span class="bad num">${sum(state.check)}</span>`}</button>
+      <button class="quiet" aria-pressed=${server === 'server'} onClick=${() => setServer(server !== 'server')}>Server</button>
       ${light}</header>
     ${lost && html`<div class="banner" role="alert">${lost}</div>`}
     ${state.noise && html`<div class="banner" role="status">The server wrote a line to standard output that is not an MCP message: <code>${state.noise}</code>. Write logs to standard error.</div>`}
@@ -104,7 +109,8 @@ function App({ head, several }) {
         <${Lists} lists=${state} ready=${ready} word=${filter.trim()} finds=${finds} kind=${kind} tool=${tool} choose=${choose} />
         <${Recent} calls=${state.calls} problem=${state.problem} edit=${edit} />
       </nav>
-      ${server ? html`<${Server} state=${state} close=${() => setServer(false)} />`
+      ${server === 'check' && ready ? html`<${Check} state=${state} go=${(k, name, place) => choose(name, false, k, place)} close=${() => show('')} />`
+        : server === 'server' ? html`<${Server} state=${state} close=${() => setServer(false)} />`
         : state.state === 'failed' ? html`<${Failure} state=${state} restart=${() => restart()} />`
         : !ready ? html`<main class="alone"><p role="status">connecting to ${state.target}…</p></main>`
         : tool && !state[kind] ? html`<main class="alone"><p role="status">reading the list…</p></main>`
@@ -113,7 +119,7 @@ function App({ head, several }) {
     </div>
     <${Traffic} state=${state} open=${traffic} toggle=${() => setTraffic(!traffic)} />
     ${palette && html`<${Palette} lists=${state} choose=${choose} close=${() => setPalette(false)}
-      actions=${[[state.http ? 'reconnect' : 'restart the server', () => restart()], ['show or hide the traffic', () => setTraffic(!traffic)], ['show the server', () => setServer(true)]]} />`}`
+      actions=${[[state.http ? 'reconnect' : 'restart the server', () => restart()], ['show or hide the traffic', () => setTraffic(!traffic)], ['check what hosts accept', () => show('check')], ['show the server', () => setServer(true)]]} />`}`
 }
 
 function Alone({ role, text }) {
@@ -194,7 +200,7 @@ function Lists({ lists, ready, word, finds, kind, tool, choose }) {
 function List({ kind, what, entries, most, tool, choose }) {
   const [list, pager, from] = usePages(entries, most, what)
   return html`${pager}<ul class="list">${list.map((t, i) => html`<li key=${t.name + ' ' + (from + i)}><button data-tool aria-current=${t.name === tool ? 'true' : undefined} onClick=${() => choose(t.name, false, kind)}>
-    <span class="one">${t.label}</span>${t.wrong && html`<span class="bad" title=${t.wrong} aria-label="is broken" role="img">!</span>`}</button></li>`)}</ul>`
+    <span class="one">${t.label}</span>${t.wrong && html`<span class="bad" title=${t.wrong} aria-label="is broken" role="img">!</span>`}${t.fails > 0 && html`<span class="warn num" title=${count(t.fails, 'finding') + ' of Check'} aria-label=${count(t.fails, 'finding')} role="img">${t.fails}</span>`}</button></li>`)}</ul>`
 }
 
 const ago = at => { const d = new Date(at), s = d.toTimeString().slice(0, 5); return d.toDateString() === new Date().toDateString() ? s : d.toISOString().slice(5, 10) + ' ' + s }

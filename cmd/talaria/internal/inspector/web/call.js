@@ -7,6 +7,7 @@ import { Code, Long, Table, Value, rowsOf } from './json.js'
 import { Markdown, isMarkdown } from './markdown.js'
 import { Link } from './links.js'
 import { Form, chosen, completer, load, make, placing, value } from './form.js'
+import { Definition } from './check.js'
 
 export const kinds = {
   tool: { title: 'Tools', verb: 'Call' }, prompt: { title: 'Prompts', verb: 'Get' },
@@ -16,8 +17,9 @@ export const kinds = {
 export const kindOf = call => ({ 'prompts/get': 'prompt', 'resources/read': 'resource' })[call.method] ?? 'tool'
 
 // page is what there is one of: drafts have the node, the text and the call of each tool,
-// by its key; chosen says that the user has chosen, and goes on in the form.
-export const page = { drafts: new Map(), chosen: false }
+// by its key; chosen says that the user has chosen, and goes on in the form; place is what
+// of its definition is to be shown.
+export const page = { drafts: new Map(), chosen: false, place: null }
 export const keyOf = (kind, name) => kind === 'tool' ? name : kind + '\n' + name
 
 // link reads what an address says to show; what it does not know it leaves out.
@@ -67,7 +69,8 @@ export function Try({ kind, tool, state, edit, back }) {
   const [issues, setIssues] = useState([])
   const [all, setAll] = useState(false)
   const [call, setCall] = useState(null)
-  const [side, setSide] = useState('result')
+  const [place] = useState(page.place)
+  const [side, setSide] = useState(place ? 'model' : 'result')
   const [uri, setURI] = useState('')
   const [, redraw] = useState(0)
   const draft = useRef(null)
@@ -164,7 +167,7 @@ export function Try({ kind, tool, state, edit, back }) {
     <div class="side"><div class="tabs" role="group" aria-label="Beside the form"><button aria-pressed=${side === 'result'} onClick=${() => setSide('result')}>Result</button>
         <button aria-pressed=${side === 'model'} onClick=${() => setSide('model')}>${kind === 'tool' ? 'What the model sees' : 'Definition'}</button></div>
       <${Asked} state=${state} />
-      ${side === 'model' ? html`<section class="result" aria-label="Definition"><p class="dim num">about ${form.tokens < 1000 ? count(form.tokens, 'token') : (form.tokens / 1000).toFixed(1) + 'k tokens'}</p><div class="view" tabindex="0" role="region" aria-label="Definition as JSON"><${Code} text=${form.sent} as=${x => x} /></div></section>`
+      ${side === 'model' ? html`<${Definition} form=${form} at=${place} />`
         : call ? html`<${Result} call=${listed?.state === 'running' && listed.id === call.id ? { ...call, progress: listed.progress } : call} cancel=${() => del('/api/calls/' + call.id)} http=${state.http} repeat=${repeat} edit=${kind === 'template' ? null : () => edit(call, kind)} />`
         : !state.questions.length && html`<p class="dim empty">The result appears here. <kbd>Ctrl ↵</kbd> ${{ Call: 'calls the tool', Get: 'gets the prompt', Read: 'reads the resource' }[verb]}.</p>`}</div>
   </main>`
