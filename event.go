@@ -103,11 +103,12 @@ func validEventID(id string) bool {
 const maxEvent = 255 << 10
 
 // addEvent adds an event to the log of s, and to those of the servers that offer e as theirs.
-// A server that is mounted and serves no clients itself has no log.
+// A server that is mounted has one if clients read it there, also before a restart: it has
+// an Options.Store then.
 func addEvent(ctx context.Context, s *Server, e *registry.Entry, o *Occurrence, data []byte) error {
 	parents := s.mounts.into()
 	var errs []error
-	if len(parents) == 0 || s.dispatcher.Load() != nil {
+	if len(parents) == 0 || s.opts.Store != nil || s.events.read.Load() {
 		text := appendEvent(o, e.Key(), data)
 		if len(text) > maxEvent {
 			return fmt.Errorf("the event has %d bytes, which exceeds the limit of %d: emit what is needed to find the rest", len(text), maxEvent)
@@ -206,11 +207,11 @@ func newEventData(c *compiler, of reflect.Type) (*eventData, json.RawMessage, er
 	if err != nil {
 		return nil, nil, fmt.Errorf("its data: %w", err)
 	}
-	d := &eventData{of: of, encoder: encoder}
-	if plan.Internal(facts.Private{}).Constrained {
+	d, known := &eventData{of: of, encoder: encoder}, plan.Internal(facts.Private{})
+	if known.Constrained {
 		d.check = plan.Check
 	}
-	return d, plan.JSON(), nil
+	return d, known.Open(), nil
 }
 
 // encode returns the data of an event as JSON.
@@ -243,6 +244,7 @@ func (d *eventData) encode(data any) ([]byte, error) {
 type serverEvents struct {
 	once   sync.Once
 	made   *events.Logs
+	read   atomic.Bool   // a client has read a log here
 	failed func(error)   // reports that the store does not answer a poll
 	seldom safely.Seldom // of lines that clients can cause
 }
@@ -257,6 +259,14 @@ func (x *serverEvents) logs(s *Server) *events.Logs {
 		x.made, x.failed = events.New(config), host{s}.storeFailed("events", "events")
 	})
 	return x.made
+}
+
+// reading is logs for a client.
+func (x *serverEvents) reading(s *Server) *events.Logs {
+	if !x.read.Load() {
+		x.read.Store(true)
+	}
+	return x.logs(s)
 }
 
 // eventMethods are the rows of event types in the method table.
@@ -290,9 +300,6 @@ const (
 	pollEventsDefault = 100             // events of a page, if the client names no number
 	pollEventsMost    = 1_000           // events of a page
 	pollInterval      = 5 * time.Second // time between two polls that the server names
-	matchTimeout      = 5 * time.Second // how long one call of match may take
-	pageTime          = 5 * time.Second // after it, no further event of a page is asked about
-	maxLeft           = 64              // calls of match that do not return, of a type; further polls are 503
 )
 
 // poll returns what serves events/poll for the type, which s has.
@@ -313,23 +320,23 @@ func (t *eventType) poll(s *Server, in input) frame.Handler {
 			}
 			return nil, err
 		}
-		page, err := host.events.logs(host).Read(f, prefix+t.name, p.Cursor, p.MaxAge)
+		w := &watcher{server: host, of: t, name: prefix + t.name, in: arguments, as: aloneAs(f.Identity(), f.Principal()), revision: f.Revision()}
+		page, err := w.read(f, p.Cursor, p.MaxAge)
 		if err != nil {
-			if f.Err() == nil {
-				host.events.failed(err)
-			}
 			return nil, wire.Unavailable("events cannot be read", err)
 		}
-		if page.Unread > 0 {
-			host.events.note(host, prefix+t.name, fmt.Errorf("%d events are not sealed with one of Options.StateKeys", page.Unread))
+		chosen, decided, err := w.choose(f, page.Events, min(cmp.Or(p.MaxEvents, pollEventsDefault), pollEventsMost))
+		if f.Err() != nil {
+			return nil, context.Cause(f)
 		}
-		c := &choice{server: host, of: t, name: prefix + t.name, in: arguments, events: page.Events, most: min(cmp.Or(p.MaxEvents, pollEventsDefault), pollEventsMost)}
-		texts, decided, err := c.make(f)
-		if err != nil {
-			return nil, err
+		if err != nil && decided == 0 {
+			return nil, wire.Unavailable(fmt.Sprintf("event %q: who receives it cannot be decided", w.name), err)
 		}
 		result := wire.EventPage{
-			Events: texts, Cursor: page.Cursor, Truncated: page.Truncated, HasMore: page.More, NextPollMs: pollInterval.Milliseconds(),
+			Events: make([]json.RawMessage, len(chosen)), Cursor: page.Cursor, Truncated: page.Truncated, HasMore: page.More, NextPollMs: pollInterval.Milliseconds(),
+		}
+		for i, e := range chosen {
+			result.Events[i] = e.Text
 		}
 		if n := decided; n < len(page.Events) {
 			result.HasMore = true
@@ -348,164 +355,75 @@ func (x *serverEvents) note(s *Server, name string, err error) {
 	}
 }
 
-// choice is the events of a page that one subscriber receives. match is users' code: it
-// runs on a goroutine of its own, and may end it, or not return. The goroutine asks about
-// one event after the other; mu guards the fields below it, between that goroutine and
-// the one that waits.
-type choice struct {
-	server *Server
-	of     *eventType
-	name   string // of the type at server
-	in     any    // a pointer to the arguments
-	most   int    // events that are wanted
-	began  time.Time
-
-	mu      sync.Mutex
-	events  []events.Event    // nil when make has returned, as match may not
-	texts   []json.RawMessage // of the events that the subscriber receives
-	asked   int               // events that match was called for
-	since   time.Time         // when it was last called
-	decided int               // events of which is known whether the subscriber receives them
-	err     error             // why the next one is not decided
-	over    bool              // make has returned
-	ended   bool              // the goroutine asks no more
+// watcher is a subscriber of an event type.
+type watcher struct {
+	server   *Server
+	of       *eventType
+	name     string          // of the type at server
+	in       any             // a pointer to the arguments
+	as       context.Context // who it is
+	revision protocol.Revision
 }
 
-// make asks about the events, and returns those that the subscriber receives and how many
-// are decided. It stops before an event that is not decided, and returns an error if that
-// is the first one.
-func (c *choice) make(f *frame.Frame) (texts []json.RawMessage, decided int, err error) {
-	if len(c.events) == 0 {
-		return []json.RawMessage{}, 0, nil
+// read reads the log. Its errors, and events that no key opens, are in the log of the server.
+func (w *watcher) read(ctx context.Context, cursor string, maxAge time.Duration) (events.Page, error) {
+	x := &w.server.events
+	page, err := x.reading(w.server).Read(ctx, w.name, cursor, maxAge)
+	if err != nil && ctx.Err() == nil {
+		x.failed(err)
 	}
-	undecided := fmt.Sprintf("event %q: who receives it cannot be decided", c.name)
-	if n := c.of.left.Load(); n >= maxLeft {
-		err := fmt.Errorf("%d calls of match have not returned", n)
-		c.server.events.note(c.server, c.name, err)
-		return nil, 0, wire.Unavailable(undecided, err)
+	if page.Unread > 0 {
+		x.note(w.server, w.name, fmt.Errorf("%d events are not sealed with one of Options.StateKeys", page.Unread))
 	}
-	ctx, cancel := context.WithCancel(aloneAs(f.Identity(), f.Principal()))
+	return page, err
+}
+
+// choose returns the events that the subscriber receives, most at most, and how many are
+// decided. err is why the next one is not.
+func (w *watcher) choose(ctx context.Context, all []events.Event, most int) (chosen []events.Event, decided int, err error) {
+	as, cancel := context.WithCancel(w.as)
 	defer cancel()
-	defer context.AfterFunc(f, cancel)()
-	as := frame.Internal(facts.Private{}).New(ctx, core.Config{
-		Revision: f.Revision(), Request: &core.Request{Method: wire.MethodEventsPoll, Params: protocol.Params{Name: c.of.name}},
+	defer context.AfterFunc(ctx, cancel)()
+	f := w.frame(as)
+	note := func(err error) { w.server.events.note(w.server, w.name, err) }
+	asker := events.Asker{
+		Go: w.server.running.Go, Note: note, Left: &w.of.left,
+		Ask: func(event []byte) (bool, error) { return w.ask(f, event) },
+	}
+	if chosen, decided, err = asker.Choose(ctx, all, most); err != nil {
+		note(err)
+	}
+	return chosen, decided, err
+}
+
+// frame returns the Frame in which rules about the subscriber run.
+func (w *watcher) frame(ctx context.Context) *frame.Frame {
+	return frame.Internal(facts.Private{}).New(ctx, core.Config{
+		Revision: w.revision, Request: &core.Request{Method: wire.MethodEventsPoll, Params: protocol.Params{Name: w.name}},
 	})
-	c.texts, c.began = []json.RawMessage{}, time.Now()
-	done := make(chan struct{})
-	c.server.running.Go(func() { c.run(as, done) })
-	c.wait(done)
-	if texts, decided, err = c.leave(); f.Err() != nil {
-		return nil, 0, context.Cause(f)
-	}
-	if err == nil {
-		return texts, decided, nil
-	}
-	c.server.events.note(c.server, c.name, err)
-	if decided > 0 {
-		return texts, decided, nil
-	}
-	return nil, 0, wire.Unavailable(undecided, err)
 }
 
-// wait returns when done is closed, or one call of match has used up its time. That the
-// client gives up ends no wait: the request counts as running until match returns.
-func (c *choice) wait(done <-chan struct{}) {
-	timer := time.NewTimer(matchTimeout)
-	defer timer.Stop()
-	for {
-		select {
-		case <-done:
-			return
-		case <-timer.C:
-			c.mu.Lock()
-			rest := time.Until(c.since.Add(matchTimeout))
-			c.mu.Unlock()
-			if rest <= 0 {
-				return
-			}
-			timer.Reset(rest)
-		}
-	}
-}
-
-// leave ends the choice, and returns what is decided and why the next event is not. A
-// match that does not return keeps nothing but its own event.
-func (c *choice) leave() (texts []json.RawMessage, decided int, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	texts, decided, err = c.texts, c.decided, c.err
-	c.over, c.events, c.texts = true, nil, nil
-	if !c.ended {
-		c.of.left.Add(1)
-		err = fmt.Errorf("match has not returned within %v", matchTimeout)
-	}
-	return texts, decided, err
-}
-
-// run asks until nothing is left, and closes done. If match ends the goroutine, another one
-// continues.
-func (c *choice) run(f *frame.Frame, done chan struct{}) {
-	finished := false
-	defer func() {
-		if finished {
-			c.end()
-			close(done)
+// ask calls match. A panic is logged, with its stack once in a while, and means no.
+func (w *watcher) ask(f *frame.Frame, event []byte) (yes bool, err error) {
+	safely.Do(func() {
+		data := reflect.New(w.of.data).Interface()
+		if err = jsonx.Unmarshal(jsonx.Lookup(event, []string{"data"}), data); err != nil {
+			err = fmt.Errorf("%w: %w", events.ErrUnfit, err)
 			return
 		}
-		c.decide(nil, false, nil)
-		c.server.running.Go(func() { c.run(f, done) })
-	}()
-	for text := c.next(f); text != nil; text = c.next(f) {
-		yes, failed := false, error(nil)
-		// A panic is logged, and means no.
-		if _, err := c.server.dispatch().Guard(f, func(f *frame.Frame) (protocol.Result, error) {
-			data := reflect.New(c.of.data).Interface()
-			if failed = jsonx.Unmarshal(jsonx.Lookup(text, []string{"data"}), data); failed == nil {
-				yes, failed = c.of.match(f, c.in, data)
-			}
-			return nil, nil
-		}); err != nil {
-			yes, failed = false, nil
+		yes, err = w.of.match(f, w.in, data)
+	}, func(failure *safely.Failure) {
+		yes, err = false, nil
+		kind := "panic " + w.name
+		if failure.Exited() {
+			kind = "exit " + w.name
 		}
-		c.decide(text, yes, failed)
-	}
-	finished = true
-}
-
-// end notes that the goroutine asks no more.
-func (c *choice) end() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.ended = true; c.over {
-		c.of.left.Add(-1)
-	}
-}
-
-// next returns the next event to ask about; nil if there is none.
-func (c *choice) next(f *frame.Frame) []byte {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := time.Now()
-	if c.over || c.err != nil || c.asked == len(c.events) || len(c.texts) == c.most || f.Err() != nil || c.asked > 0 && now.Sub(c.began) >= pageTime {
-		return nil
-	}
-	c.asked++
-	c.since = now
-	return c.events[c.asked-1].Text
-}
-
-// decide notes what match has returned.
-func (c *choice) decide(text []byte, yes bool, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.over: // the page is sent
-	case err != nil:
-		c.err = err
-	case yes:
-		c.texts = append(c.texts, text)
-		fallthrough
-	default:
-		c.decided++
-	}
+		if skipped, due := w.server.events.seldom.Due(kind, ""); due {
+			logPanic(&w.server.logger)(f, failure)
+			if skipped.Lines > 0 {
+				safely.Log(w.server.logger.Error().Str("event", w.name).Int("skipped", skipped.Lines), "further panics were not logged")
+			}
+		}
+	})
+	return yes, err
 }

@@ -26,6 +26,8 @@ type emitter struct {
 	opts *Options
 	// narrow is set for the schema of arguments that every host takes; see narrow.go.
 	narrow bool
+	// open leaves objects open for members that later versions add.
+	open bool
 	// said holds the sentences of a narrow schema that stand for keywords.
 	said map[*jsonschema.Schema][]string
 	// one is room for what a check writes, to be narrowed.
@@ -300,7 +302,7 @@ func (e *emitter) object(sh *shape) *jsonschema.Schema {
 // rules among members are added to the members that they are about.
 func (e *emitter) members(sh *shape) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "object"}
-	if !sh.open {
+	if !sh.open && (sh.closed || !e.open) {
 		none := *jsonschema.FalseSchema
 		s.AdditionalProperties = &none
 	}

@@ -175,6 +175,12 @@ func (p *Plan) Internal(facts.Private) facts.Plan {
 		e.narrow, e.said = true, map[*jsonschema.Schema][]string{}
 		known.Narrow = schemadoc.Append(make([]byte, 0, len(p.text)+512), e.root(p.root))
 		known.Authored = e.authored
+		return known
+	}
+	known.Open = func() json.RawMessage {
+		e := newEmitter(p.opts)
+		e.open = true
+		return schemadoc.Append(make([]byte, 0, len(p.text)), e.root(p.root))
 	}
 	return known
 }

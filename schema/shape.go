@@ -18,6 +18,8 @@ type shape struct {
 	names  []string
 	// open is set if unknown members are permitted.
 	open bool
+	// closed is set if a tag says so.
+	closed bool
 	// rest is the map that takes members without a field, or nil.
 	rest *field
 	// conds, cross and funcs are the rules among members, in the order in which

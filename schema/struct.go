@@ -96,6 +96,7 @@ func (c *compiler) structTags(sh *shape) {
 		case "additionalProperties=true":
 			sh.open = true
 		case "additionalProperties=false":
+			sh.closed = true
 		default:
 			c.report(`jsonschema:"`+tag+`"`, "a blank field can only say additionalProperties=true or false", "")
 		}

@@ -16,6 +16,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -66,9 +67,10 @@ type Logs struct {
 	config Config
 
 	mu     sync.Mutex
-	birth  string    // tells these logs from those that the store has lost; "" until known
-	rev    scale.Rev // of the entry that has the birth
-	looked time.Time // when it was last compared
+	birth  string             // tells these logs from those that the store has lost; "" until known
+	rev    scale.Rev          // of the entry that has the birth
+	looked time.Time          // when it was last compared
+	memory map[string]*memory // of logs that are read here, by their boxes; not nil once the birth is known
 }
 
 // New returns the logs in a store.
@@ -82,10 +84,11 @@ func New(config Config) *Logs {
 	return &Logs{config: config}
 }
 
-// Event is one event of a page.
+// Event is one event of a page. Pages share it, so it must not change.
 type Event struct {
-	Text   []byte // what Append was given
-	Cursor string // the position behind it
+	Text   []byte    // what Append was given
+	Cursor string    // the position behind it
+	At     scale.Rev // the same position
 }
 
 // Page is a part of a log.
@@ -131,55 +134,63 @@ func (l *Logs) Read(ctx context.Context, name, cursor string, maxAge time.Durati
 	if err != nil {
 		return Page{}, err
 	}
-	quiet := now - micros(clockSkew)
-	after, truncated := quiet, false
-	fresh := cursor == ""
-	if !fresh {
-		after, truncated, fresh = place(cursor, birth, now, maxAge)
-	}
-	if fresh {
-		after = quiet
-	}
-	box := boxOf(name)
-	messages, _, err := l.config.Store.Read(ctx, box, after, "")
+	after, truncated, fresh := place(cursor, birth, now, maxAge)
+	found, err := l.load(ctx, boxOf(name), birth, after, now)
 	if err != nil {
 		return Page{}, err
 	}
-	page := Page{Truncated: truncated}
+	return found.page(birth, after, now, truncated, fresh), nil
+}
+
+// page makes the page of what follows a position.
+func (p *part) page(birth string, after, now scale.Rev, truncated, fresh bool) Page {
+	page := Page{Truncated: truncated || !fresh && p.from > after, More: p.more}
 	size := 0
-	if len(messages) == 0 {
-		after = max(after, quiet)
+	for i, e := range p.events {
+		if size += len(e.Text); size > scale.MaxValue && i > 0 {
+			p.events, page.More = p.events[:i], true
+			break
+		}
+	}
+	if n := len(p.events); n == 0 {
+		after = max(after, now-micros(clockSkew))
 	} else {
-		page.Truncated = truncated || !fresh && messages[0].Prev > after
-		after = messages[len(messages)-1].Rev
+		after = p.events[n-1].At
 	}
 	page.Cursor = cursorAt(birth, after)
 	if fresh {
-		return page, nil
+		page.More = false
+		return page
 	}
-	for _, m := range messages {
-		size += len(m.Data)
-		text, _, err := l.config.Seal.Open(m.Data, seal.Binding(sealedUse, box))
-		if err != nil {
+	for i, e := range p.events {
+		if e.Text == nil && page.Unread == 0 {
+			page.Events = slices.Clone(p.events[:i])
+		}
+		switch {
+		case e.Text == nil:
 			page.Unread++
 			page.Truncated = true
-			continue
+		case page.Unread > 0:
+			page.Events = append(page.Events, e)
 		}
-		page.Events = append(page.Events, Event{text, cursorAt(birth, m.Rev)})
 	}
-	// A page ends at about scale.MaxValue. That there is no more is known for certain
-	// only if a Read returns nothing.
-	page.More = size > scale.MaxValue/2
-	return page, nil
+	if page.Unread == 0 {
+		page.Events = p.events
+	}
+	return page
 }
 
 // place returns the position of a cursor, or the closest one that is served. truncated
 // reports that they differ; fresh, that the page begins now.
 func place(cursor, birth string, now scale.Rev, maxAge time.Duration) (after scale.Rev, truncated, fresh bool) {
+	quiet := now - micros(clockSkew)
+	if cursor == "" {
+		return quiet, false, true
+	}
 	after, ok := position(cursor, birth)
 	truncated = !ok
 	if after > now+micros(clockAhead) {
-		return 0, true, true
+		return quiet, true, true
 	}
 	floor := now - micros(retention)
 	if maxAge >= 0 && maxAge < retention {
@@ -212,6 +223,9 @@ func (l *Logs) born(ctx context.Context) (string, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if birth != l.birth {
+		l.memory = make(map[string]*memory)
+	}
 	l.birth, l.rev, l.looked = birth, rev, now
 	return birth, nil
 }

@@ -24,6 +24,9 @@ type Plan struct {
 	Constrained bool
 	// Narrow is the schema of arguments that every host takes; nil for results.
 	Narrow json.RawMessage
+	// Open returns the schema of results without additionalProperties false, except where a
+	// tag says it: of values to which later versions add members. It is nil for arguments.
+	Open func() json.RawMessage
 	// Authored is set if methods of the types wrote a part of Narrow.
 	Authored bool
 }

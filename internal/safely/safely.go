@@ -36,6 +36,9 @@ func (f *Failure) Error() string { return Message }
 // Detail returns all details, for a log of errors.
 func (f *Failure) Detail() error { return &detail{f} }
 
+// Exited reports that the code ended its goroutine, and did not panic.
+func (f *Failure) Exited() bool { return f.Value == exited }
+
 // detail is a Failure with a text that tells everything.
 type detail struct{ failure *Failure }
 
