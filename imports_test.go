@@ -98,7 +98,7 @@ var importGraph = map[string][]string{
 	"auth/internal/jwt":                {"internal/jsonx", "internal/safely"},
 	"auth":                             {"auth/internal/jwt", "internal/jsonx", "internal/safely", "internal/core", "internal/replica", "internal/bus", "frame", "scale"},
 	"auth/authtest":                    {"internal/jsonx", "auth"},
-	"auth/broker":                      {"internal/jsonx", "internal/outbound", "internal/safely", "auth", "scale"},
+	"auth/broker":                      {"internal/jsonx", "internal/ask", "internal/bus", "internal/outbound", "internal/replica", "internal/safely", "internal/seal", "internal/visible", "internal/wire", "auth", "frame", "scale"},
 	"internal/outbound":                {"internal/jsonx"},
 	"auth/oauth":                       {"internal/jsonx", "internal/clients/attend", "internal/wire", "protocol", "internal/outbound"},
 	"middleware":                       {"internal/wire", "internal/facts", "frame", "", "internal/replica", "internal/bus", "internal/safely", "internal/seal", "internal/visible", "protocol", "scale"},

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,8 +12,10 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/auth"
+	"github.com/talaria-go/mcp/internal/bus"
 	"github.com/talaria-go/mcp/internal/outbound"
 	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/scale"
 )
 
@@ -94,6 +97,10 @@ type Broker struct {
 	secure   bool // the issuer is https
 	login    *upstream
 	services map[string]*Service
+	vault    *vault     // the tokens of providers
+	connect  *connector // the page on which users connect services
+	browsers browsers
+	pages    pages
 }
 
 // New returns a Broker that is reached at issuer, an https URL, or for development
@@ -115,6 +122,17 @@ func New(issuer string, p *Provider, o *Options) (*Broker, error) {
 		return nil, fmt.Errorf("broker: %w", err)
 	}
 	b.login = newUpstream(p, b.opts.Transport)
+	store := b.opts.Store
+	if store == nil {
+		store = scale.NewLocal()
+	}
+	var err error
+	b.vault, err = newVault(issuer, bus.Guard(store), b.opts.Keys)
+	tickets, err2 := seal.New("broker/connect", b.opts.Keys...)
+	if err := cmp.Or(err, err2); err != nil {
+		return nil, fmt.Errorf("broker: Keys: %w", err)
+	}
+	b.connect, b.browsers, b.pages = &connector{b, tickets}, browsers{b.secure}, newPages(b.opts.Name, issuer)
 	return b, nil
 }
 

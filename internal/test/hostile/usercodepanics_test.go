@@ -91,7 +91,7 @@ func init() {
 	tell("called on the goroutine of who calls the function; in a handler that is in the guard of the call",
 		"mcp.Page(key)", "frame.Frame.GetOrSet(fn)", "frame.Key.GetOrSet(fn)", "frame.Key.Update(fn)",
 		"client.Options.Around", "pool.Pool.Do(fn)", "protocol.DecodeLines(r)", "session.Manager.Each(fn)", "protocol.CallToolResult.AppendStructured",
-		"transporttest.Run(open)", "transporttest.Link.HalfClose")
+		"transporttest.Run(open)", "transporttest.Link.HalfClose", "broker.ServiceOptions.Transport")
 	tell("os/exec copies to it on a goroutine of its own that nobody else can guard; the default, and an *os.File, are copied by nobody",
 		"client.CommandTransport.Stderr", "transport.CommandOptions.Stderr")
 	tell("only package mcp and its own packages give or implement it, around code that is in the guard of the call",

@@ -1,0 +1,69 @@
+package broker
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"time"
+)
+
+// cookieBrowser is the cookie by which pages know a browser again, so that a form that
+// one browser was given is of no use in another.
+const cookieBrowser = "broker-browser"
+
+// browsers tell one browser from another by cookies. The zero value, with secure set as it
+// has to be, is ready.
+type browsers struct {
+	secure bool // the issuer is https
+}
+
+// name returns the name of a cookie: with https, one that only this host can set.
+func (b browsers) name(name string) string {
+	if b.secure {
+		return "__Host-" + name
+	}
+	return name
+}
+
+// set sets a cookie for a time; 0 is as long as the browser runs, and a negative
+// time deletes it.
+func (b browsers) set(w http.ResponseWriter, name, value string, life time.Duration) {
+	age := int(life.Seconds())
+	if life < 0 {
+		age = -1
+	}
+	http.SetCookie(w, &http.Cookie{
+		Name: b.name(name), Value: value, Path: "/", HttpOnly: true, Secure: b.secure, SameSite: http.SameSiteLaxMode, MaxAge: age,
+	})
+}
+
+// of returns what names the browser of a request, and gives it such a name if it
+// has none: a hash of its cookie.
+func (b browsers) of(w http.ResponseWriter, r *http.Request) string {
+	if c, err := r.Cookie(b.name(cookieBrowser)); err == nil && len(c.Value) == len(rand.Text()) {
+		return hash(c.Value)
+	}
+	secret := rand.Text()
+	b.set(w, cookieBrowser, secret, 0)
+	return hash(secret)
+}
+
+// isAt reports whether the browser of a request has that name.
+func (b browsers) isAt(r *http.Request, name string) bool {
+	c, err := r.Cookie(b.name(cookieBrowser))
+	return err == nil && hash(c.Value) == name
+}
+
+// sameSite reports whether a form was sent by a page of this origin, as far as the browser
+// tells.
+func sameSite(r *http.Request) bool {
+	site := r.Header.Get("Sec-Fetch-Site")
+	return site == "" || site == "same-origin"
+}
+
+// hash returns a name for a secret that does not reveal it.
+func hash(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
