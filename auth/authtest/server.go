@@ -13,25 +13,24 @@
 // test of a whole client calls [Start]; a program for development makes a
 // Server with [New] and puts it before its router with [Server.Middleware].
 //
-// What the server knows is in one table of each kind, of at most a thousand
-// entries, the oldest of which go first. One lock guards all of them and is
-// never held while something is read from, or written to, the network. Start
-// adds one goroutine to those of net/http, which ends with Close.
+// Clients and questions are sealed and kept by clients and browsers. Users and
+// their logins are in a store within the process, until they end. Start adds one
+// goroutine to those of net/http, which ends with Close.
 //
 // Specification: basic/authorization of every revision from 2025-03-26 on.
 package authtest
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html/template"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -42,6 +41,9 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/talaria-go/mcp/auth"
+	"github.com/talaria-go/mcp/auth/internal/issuing"
+	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/outbound"
 )
 
 // Options say what a Server issues tokens for.
@@ -68,27 +70,20 @@ type Scope struct{ Name, Allows string }
 // Server is the authorization server. It is an http.Handler for the whole host of
 // its issuer. Its methods are safe for concurrent use.
 type Server struct {
-	opts   Options
-	routes map[string]route // by path
-	key    *ecdsa.PrivateKey
-	signer jose.Signer
-	store  store
-	stop   func() error // what Close does
-}
-
-// route is what answers at a path. Other methods than its own are refused.
-type route struct {
-	method string
-	serve  http.HandlerFunc
+	opts     Options
+	protocol *issuing.Server
+	routes   map[string]map[string]http.HandlerFunc // by path and method
+	key      *ecdsa.PrivateKey
+	signer   jose.Signer
+	stop     func() error // what Close does
 }
 
 const (
-	keyID        = "development"
-	grantCode    = "authorization_code"
-	grantRefresh = "refresh_token"
-	offline      = "offline_access"
-	// grantClaim is the claim that names the grant of a token.
+	keyID = "development"
+	// grantClaim is the claim that names the user and the login of a token.
 	grantClaim = "grant"
+	// refreshFor is how long a login is kept after its last refresh.
+	refreshFor = 24 * time.Hour
 )
 
 // New returns a Server with a new key, for a program that serves it at
@@ -123,21 +118,19 @@ func New(opts *Options) (*Server, error) {
 	if s.opts.Lifetime <= 0 {
 		s.opts.Lifetime = 5 * time.Minute
 	}
-	if s.opts.Client == nil {
-		s.opts.Client = publicClient()
+	s.protocol, err = issuing.New(issuing.Config{
+		Issuer: s.opts.Issuer, Resources: []string{s.opts.Resource}, Scopes: s.names(),
+		Lifetime: s.opts.Lifetime, Refresh: refreshFor, Documents: s.opts.Client, Metadata: map[string]any{"jwks_uri": s.opts.Issuer + "/keys"},
+		Accept: func(context.Context, *issuing.Client) error { return nil },
+		Ask:    s.ask, Answered: s.answered, Access: s.sign, Open: s.grantOf,
+		Fault: func(w http.ResponseWriter, _ *http.Request, status int, text string) { http.Error(w, text, status) },
+		Event: func(string, string, *issuing.User, error) {},
+	})
+	if err != nil {
+		return nil, err
 	}
-	path, metadata := issuer.Path, route{http.MethodGet, s.metadata}
-	s.routes = map[string]route{
-		"/.well-known/oauth-authorization-server" + path: metadata,
-		"/.well-known/openid-configuration" + path:       metadata,
-		path + "/.well-known/openid-configuration":       metadata,
-		path + "/keys":      {http.MethodGet, s.keys},
-		path + "/register":  {http.MethodPost, s.register},
-		path + "/authorize": {http.MethodGet, s.authorize},
-		path + "/consent":   {http.MethodPost, s.consent},
-		path + "/token":     {http.MethodPost, s.token},
-		path + "/revoke":    {http.MethodPost, s.revoke},
-	}
+	s.routes = s.protocol.Paths(issuer.Path)
+	s.routes[issuer.Path+"/keys"] = map[string]http.HandlerFunc{http.MethodGet: s.keys}
 	return s, nil
 }
 
@@ -187,22 +180,29 @@ func (s *Server) Token(subject string, scopes ...string) (string, error) {
 			return "", fmt.Errorf("authtest: there is no scope %q; Options.Scopes has %q", scope, s.names())
 		}
 	}
-	return s.sign(grant{id: newSecret(), user: subject, request: request{client: client{ID: "authtest"}, resource: s.opts.Resource}}, scopes)
+	g := &issuing.Grant{
+		User: rand.Text(), Login: "token", Issuer: s.opts.Issuer, Subject: subject, Client: "authtest", Resource: s.opts.Resource, Scopes: scopes,
+		End: time.Now().Add(s.opts.Lifetime),
+	}
+	if err := s.protocol.Users.Mint(context.Background(), g); err != nil {
+		return "", fmt.Errorf("authtest: %w", err)
+	}
+	return s.sign(g)
 }
 
 // Revoke ends an access token or a refresh token, and all others that come of the
-// same grant. Tokens that are not the Server's are ignored.
+// same login. Tokens that are not the Server's are ignored.
 func (s *Server) Revoke(token string) {
-	if id := s.grantOf(token); id != "" {
-		s.store.revoke(id)
-	}
+	_ = s.protocol.Revoke(context.Background(), token, "") // a store within the process does not fail
 }
 
 // Revoked returns an error of auth.Invalid if the access token of id was revoked,
 // which a JWT itself does not tell. It is for auth.JWTOptions.Check; with it,
 // auth.Options.CacheFor is best negative, so that a revocation is seen at once.
-func (s *Server) Revoked(_ context.Context, id *auth.Identity) error {
-	if grant, _ := id.Claims[grantClaim].(string); s.store.isRevoked(grant) {
+func (s *Server) Revoked(ctx context.Context, id *auth.Identity) error {
+	grant, _ := id.Claims[grantClaim].(string)
+	user, login, _ := strings.Cut(grant, " ")
+	if _, _, err := s.protocol.Users.Has(ctx, user, login); err != nil {
 		return auth.Invalid("the token was revoked")
 	}
 	return nil
@@ -220,17 +220,18 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		route, ours := s.routes[r.URL.Path]
+		serve := route[r.Method]
 		switch {
 		case !ours:
 			next.ServeHTTP(w, r)
 		case !loopback(hostname(r.RemoteAddr)) || !loopback(hostname(r.Host)):
 			http.Error(w, "this authorization server is for development on this machine", http.StatusForbidden)
-		case r.Method != route.method:
-			w.Header().Set("Allow", route.method)
+		case serve == nil:
+			w.Header().Set("Allow", strings.Join(slices.Sorted(maps.Keys(route)), ", "))
 			http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
 		default:
 			w.Header().Set("Cache-Control", "no-store")
-			route.serve(w, r)
+			serve(w, r)
 		}
 	})
 }
@@ -247,37 +248,12 @@ func hostname(host string) string {
 // loopback reports whether host, without port and with or without brackets, is
 // this machine: localhost or a loopback address. Other names are not looked up,
 // since who owns a name decides where it leads.
-func loopback(host string) bool {
-	ip := net.ParseIP(strings.Trim(host, "[]"))
-	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-// metadata serves RFC 8414.
-func (s *Server) metadata(w http.ResponseWriter, _ *http.Request) {
-	issuer := s.opts.Issuer
-	writeJSON(w, http.StatusOK, map[string]any{
-		"issuer":                                         issuer,
-		"authorization_endpoint":                         issuer + "/authorize",
-		"token_endpoint":                                 issuer + "/token",
-		"registration_endpoint":                          issuer + "/register",
-		"revocation_endpoint":                            issuer + "/revoke",
-		"jwks_uri":                                       issuer + "/keys",
-		"scopes_supported":                               append(s.names(), offline),
-		"response_types_supported":                       []string{"code"},
-		"grant_types_supported":                          []string{grantCode, grantRefresh},
-		"code_challenge_methods_supported":               []string{"S256"},
-		"dpop_signing_alg_values_supported":              []string{string(jose.ES256)},
-		"token_endpoint_auth_methods_supported":          []string{"none"},
-		"revocation_endpoint_auth_methods_supported":     []string{"none"},
-		"client_id_metadata_document_supported":          true,
-		"authorization_response_iss_parameter_supported": true,
-	})
-}
+func loopback(host string) bool { return outbound.Loopback(strings.Trim(host, "[]")) }
 
 // keys serves the public key, by which resource servers check access tokens
 // (RFC 7517). There is one, made by New, so that no token outlives the process.
 func (s *Server) keys(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{
+	issuing.WriteJSON(w, http.StatusOK, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{
 		{Key: &s.key.PublicKey, KeyID: keyID, Algorithm: string(jose.ES256), Use: "sig"},
 	}})
 }
@@ -290,155 +266,75 @@ func (s *Server) names() (names []string) {
 	return names
 }
 
-// register serves dynamic registration (RFC 7591). Any client may register:
-// clients are public, and nothing follows from it before a user has agreed.
-// Registrations beyond the bound of the store make it forget the oldest.
-func (s *Server) register(w http.ResponseWriter, r *http.Request) {
-	var c client
-	if err := decode(r.Body, &c); err != nil {
-		refuse(w, "invalid_client_metadata", "the metadata is no JSON object")
-		return
+var page = template.Must(template.New("consent").Parse(`<!DOCTYPE html>
+<html lang="en">
+<meta charset="utf-8">
+<title>Development authorization server</title>
+<style>body{font:16px/1.5 sans-serif;max-width:34em;margin:3em auto;padding:0 1em}.note{background:#fd6;padding:.5em 1em}</style>
+<p class="note">For development only: this server asks nobody for a password, and forgets everything when it ends.</p>
+<h1>{{.Client}} asks for access</h1>
+<p>to <code>{{.Resource}}</code>. You will be sent back to <strong>{{.Host}}</strong>.</p>
+<form method="post" action="consent">
+<input type="hidden" name="id" value="{{.ID}}">
+<p><label>You are <input name="user" value="alice" required maxlength="40"></label></p>
+{{range .Scopes}}<p><label><input type="checkbox" name="scope" value="{{.Name}}" checked> {{with .Allows}}{{.}} {{end}}(<code>{{.Name}}</code>)</label></p>
+{{end}}<p><button name="answer" value="allow">Allow</button> <button name="answer" value="deny">Deny</button></p>
+</form>
+</html>
+`))
+
+// ask answers with the page that asks the user. form is the text in its form by
+// which the request is found again; what the page shows of the client is what that
+// says of itself.
+func (s *Server) ask(w http.ResponseWriter, _ *http.Request, req *issuing.Request, form string) {
+	name, host := cmp.Or(req.Name, "A client without a name"), ""
+	if u, err := url.Parse(req.Redirect); err == nil {
+		host = u.Scheme + "://" + u.Host
 	}
-	if err := c.check(); err != nil {
-		refuse(w, "invalid_redirect_uri", err.Error())
-		return
+	var scopes []Scope
+	for _, scope := range s.opts.Scopes {
+		if slices.Contains(req.Scopes, scope.Name) {
+			scopes = append(scopes, scope)
+		}
 	}
-	if c.AuthMethod != "" && c.AuthMethod != "none" {
-		refuse(w, "invalid_client_metadata", "clients have no secrets here: token_endpoint_auth_method must be none")
-		return
-	}
-	c.ID, c.AuthMethod = newSecret(), "none"
-	if len(c.GrantTypes) == 0 {
-		c.GrantTypes = []string{grantCode}
-	}
-	s.store.mu.Lock()
-	s.store.clients.put(c.ID, c)
-	s.store.mu.Unlock()
-	writeJSON(w, http.StatusCreated, struct {
-		client
-		Issued int64    `json:"client_id_issued_at"`
-		Types  []string `json:"response_types"`
-	}{c, time.Now().Unix(), []string{"code"}})
+	header := w.Header()
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	// No other page may put this one into a frame and have the user click.
+	header.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'")
+	header.Set("Referrer-Policy", "no-referrer")
+	_ = page.Execute(w, struct {
+		ID, Client, Resource, Host string
+		Scopes                     []Scope
+	}{form, name, req.Resource, host, scopes}) // fails only if the browser does not read it
 }
 
-// client finds a client: one that has registered, or one whose id is the URL of
-// its metadata, which is fetched again each time.
-func (s *Server) client(ctx context.Context, id string) (client, error) {
-	s.store.mu.Lock()
-	c, ok := s.store.clients.get(id)
-	s.store.mu.Unlock()
-	switch {
-	case ok:
-		return c, nil
-	case strings.HasPrefix(id, "https://"):
-		return fetchClient(ctx, s.opts.Client, id)
-	}
-	return client{}, errors.New("the client is not registered here; registrations are lost when the server ends")
-}
-
-// token serves the token endpoint (OAuth 2.1, section 3.2).
-func (s *Server) token(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxDocument)
-	if err := r.ParseForm(); err != nil {
-		refuse(w, "invalid_request", "the form cannot be read")
+// answered logs in the user that the form names.
+func (s *Server) answered(w http.ResponseWriter, r *http.Request, req *issuing.Request) {
+	user := strings.TrimSpace(r.PostForm.Get("user"))
+	if user == "" || len(user) > 200 {
+		s.protocol.SendBack(w, req, url.Values{"error": {"access_denied"}, "error_description": {"the user has no name"}})
 		return
 	}
-	key, err := proven(r, s.opts.Issuer+"/token", s.store.firstUse)
+	code, err := s.protocol.Login(r.Context(), issuing.Hash(user), req, func(u *issuing.User) error {
+		u.Issuer, u.Subject = s.opts.Issuer, user
+		return nil
+	})
 	if err != nil {
-		refuse(w, "invalid_dpop_proof", err.Error())
+		http.Error(w, "this question has been answered or is too old; begin again from the client", http.StatusBadRequest)
 		return
 	}
-	switch r.PostForm.Get("grant_type") {
-	case grantCode:
-		s.redeem(w, r, key)
-	case grantRefresh:
-		s.renew(w, r, key)
-	default:
-		refuse(w, "unsupported_grant_type", "grant_type must be authorization_code or refresh_token")
-	}
+	s.protocol.SendBack(w, req, url.Values{"code": {code}})
 }
 
-// redeem gives tokens for a code, bound to key if there is one. The code is
-// used up whatever the answer is: a client that cannot prove that it is the one
-// that asked gets no second try.
-func (s *Server) redeem(w http.ResponseWriter, r *http.Request, key string) {
-	form := r.PostForm
-	g, ok := s.store.take(&s.store.codes, form.Get("code"))
-	sum := sha256.Sum256([]byte(form.Get("code_verifier")))
-	challenge := base64.RawURLEncoding.EncodeToString(sum[:])
-	switch {
-	case !ok || g.request.client.ID != form.Get("client_id"):
-		refuse(w, "invalid_grant", "the code is unknown, used or too old, or another client's")
-	case g.request.redirect != form.Get("redirect_uri"):
-		refuse(w, "invalid_grant", "the redirect_uri is another than that of the code")
-	case subtle.ConstantTimeCompare([]byte(challenge), []byte(g.request.challenge)) == 0:
-		refuse(w, "invalid_grant", "the code_verifier does not fit the code_challenge")
-	case form.Get("resource") != g.request.resource:
-		refuse(w, "invalid_target", "the resource is another than that of the code")
-	case g.request.key != "" && g.request.key != key:
-		refuse(w, "invalid_grant", "the code is bound to another key")
-	default:
-		g.key = key
-		s.issue(w, g, g.scopes)
-	}
-}
-
-// renew gives new tokens for a refresh token, which is used up whatever the
-// answer is. A client may ask for fewer scopes than the user has allowed; the
-// next refresh token still stands for all of them.
-func (s *Server) renew(w http.ResponseWriter, r *http.Request, key string) {
-	form := r.PostForm
-	g, ok := s.store.take(&s.store.refresh, form.Get("refresh_token"))
-	scopes := g.scopes
-	if wanted := strings.Fields(form.Get("scope")); len(wanted) > 0 {
-		scopes = wanted
-	}
-	switch {
-	case !ok || g.request.client.ID != form.Get("client_id"):
-		refuse(w, "invalid_grant", "the refresh token is unknown, used, revoked or too old, or another client's")
-	case g.key != key:
-		refuse(w, "invalid_grant", "the refresh token is bound to another key")
-	case form.Get("resource") != "" && form.Get("resource") != g.request.resource:
-		refuse(w, "invalid_target", "the resource is another than that of the refresh token")
-	case slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(g.scopes, s) }):
-		refuse(w, "invalid_scope", "the user has not allowed that much")
-	default:
-		s.issue(w, g, scopes)
-	}
-}
-
-// issue answers with an access token, and with a refresh token if the client
-// takes such.
-func (s *Server) issue(w http.ResponseWriter, g grant, scopes []string) {
-	scopes = slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return s == offline })
-	access, err := s.sign(g, scopes)
-	if err != nil {
-		refuse(w, "server_error", "the token cannot be signed")
-		return
-	}
-	answer := map[string]any{
-		"access_token": access, "token_type": "Bearer", "expires_in": int(s.opts.Lifetime.Seconds()), "scope": strings.Join(scopes, " "),
-	}
-	if g.key != "" {
-		answer["token_type"] = "DPoP"
-	}
-	if slices.Contains(g.request.client.GrantTypes, grantRefresh) {
-		g.consumed, g.until = false, time.Now().Add(timeToRefresh)
-		answer["refresh_token"] = s.store.putGrant(&s.store.refresh, g)
-	}
-	writeJSON(w, http.StatusOK, answer)
-}
-
-// sign returns an access token with scopes (RFC 9068). It names its grant, for
+// sign returns the access token of a grant (RFC 9068). It names its login, for
 // Revoked, and the key that it is bound to, if there is one.
-func (s *Server) sign(g grant, scopes []string) (string, error) {
-	now := time.Now()
+func (s *Server) sign(g *issuing.Grant) (string, error) {
 	claims := map[string]any{
-		"iss": s.opts.Issuer, "aud": g.request.resource, "sub": g.user, "client_id": g.request.client.ID, "scope": strings.Join(scopes, " "),
-		"iat": now.Unix(), "exp": now.Add(s.opts.Lifetime).Unix(), "jti": rand.Text(), grantClaim: g.id,
+		"iss": s.opts.Issuer, "aud": g.Resource, "sub": g.Subject, "client_id": g.Client, "scope": strings.Join(g.Scopes, " "),
+		"iat": time.Now().Unix(), "exp": g.End.Unix(), "jti": rand.Text(), grantClaim: g.User + " " + g.Login,
 	}
-	if g.key != "" {
-		claims["cnf"] = map[string]string{"jkt": g.key}
+	if g.Key != "" {
+		claims["cnf"] = map[string]string{"jkt": g.Key}
 	}
 	text, err := json.Marshal(claims)
 	if err != nil {
@@ -451,47 +347,21 @@ func (s *Server) sign(g grant, scopes []string) (string, error) {
 	return signed.CompactSerialize()
 }
 
-// revoke serves RFC 7009. Unknown tokens are as good as revoked.
-func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxDocument)
-	if err := r.ParseForm(); err != nil {
-		refuse(w, "invalid_request", "the form cannot be read")
-		return
-	}
-	s.Revoke(r.PostForm.Get("token"))
-	w.WriteHeader(http.StatusOK)
-}
-
-// grantOf returns the grant of a refresh token or an access token, "" if this
-// server did not issue it. An access token that has ended still has its grant.
-func (s *Server) grantOf(token string) string {
-	if g, ok := s.store.refreshed(token); ok {
-		return g.id
-	}
+// grantOf returns the user and the login of an access token of this server, also
+// of one that has ended.
+func (s *Server) grantOf(token string) (user, login string, ok bool) {
 	signed, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.ES256})
 	if err != nil {
-		return ""
+		return "", "", false
 	}
 	payload, err := signed.Verify(&s.key.PublicKey)
 	if err != nil {
-		return ""
+		return "", "", false
 	}
 	var claims map[string]any
-	if json.Unmarshal(payload, &claims) != nil {
-		return ""
+	if jsonx.Unmarshal(payload, &claims) != nil {
+		return "", "", false
 	}
-	id, _ := claims[grantClaim].(string)
-	return id
-}
-
-// writeJSON answers with v.
-func writeJSON(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the client is gone; net/http notices by itself
-}
-
-// refuse answers with an error of RFC 6749, section 5.2.
-func refuse(w http.ResponseWriter, code, description string) {
-	writeJSON(w, http.StatusBadRequest, map[string]string{"error": code, "error_description": description})
+	grant, _ := claims[grantClaim].(string)
+	return strings.Cut(grant, " ")
 }

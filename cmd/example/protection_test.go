@@ -260,8 +260,8 @@ func TestRevokedAccessToken(t *testing.T) {
 	}
 }
 
-// Codes and refresh tokens are good once; who brings one again ends all that
-// came of it.
+// A code is good once, and a refresh token until the one after the next is given,
+// since clients refresh in parallel. One that comes later ends its login.
 func TestTokensAreGoodOnce(t *testing.T) {
 	v := newVisitor(t)
 	code := v.agree(scopeRead).Get("code")
@@ -277,6 +277,11 @@ func TestTokensAreGoodOnce(t *testing.T) {
 	refresh = v.refresh
 	v.tokens(200, v.renewal(refresh))
 	newer := v.refresh
+	if v.tokens(200, v.renewal(refresh)); v.refresh == refresh {
+		t.Error("a refresh token again gives none of the number after it")
+	}
+	v.tokens(200, v.renewal(newer))
+	newer = v.refresh
 	for _, r := range []string{refresh, newer} {
 		if fault := v.tokens(400, v.renewal(r)); fault != "invalid_grant" {
 			t.Errorf("a refresh token again: %s", fault)
@@ -306,13 +311,18 @@ func TestAuthorizationRefusals(t *testing.T) {
 		}
 	}
 	for name, change := range map[string][2]string{
-		"verifier": {"code_verifier", "another"}, "client": {"client_id", "another"}, "redirect": {"redirect_uri", "another"}, "resource": {"resource", "another"},
+		"verifier": {"code_verifier", "another"}, "redirect": {"redirect_uri", "another"}, "resource": {"resource", "another"},
 	} {
 		form := v.code(v.agree(scopeRead).Get("code"))
 		form.Set(change[0], change[1])
 		if fault := v.tokens(400, form); fault != "invalid_grant" && fault != "invalid_target" {
 			t.Errorf("%s: %s", name, fault)
 		}
+	}
+	unknown := v.code(v.agree(scopeRead).Get("code"))
+	unknown.Set("client_id", "another")
+	if fault := v.tokens(401, unknown); fault != "invalid_client" {
+		t.Errorf("unknown client: %s", fault)
 	}
 	for body, want := range map[string]string{
 		`{"redirect_uris":["http://evil.example.com/"]}`: "invalid_redirect_uri", `{"redirect_uris":[]}`: "invalid_redirect_uri", `[]`: "invalid_client_metadata",

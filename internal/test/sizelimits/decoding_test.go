@@ -17,7 +17,7 @@ import (
 // number of places.
 var direct = map[string]map[string]int{
 	"its own text, which comes back from a store, another replica, a page of the command or the go tool": {
-		"auth/oauth/filestore.go": 1, "auth/oauth/storage.go": 1, "client/handlers.go": 1, "host.go": 2, "internal/ask/ask.go": 1,
+		"auth/internal/issuing/user.go": 1, "auth/oauth/filestore.go": 1, "auth/oauth/storage.go": 1, "client/handlers.go": 1, "host.go": 2, "internal/ask/ask.go": 1,
 		"internal/core/values.go": 3, "internal/ask/askers.go": 1, "internal/tasks/shared.go": 1,
 		"internal/tasks/store.go": 1, "internal/tasks/sweeper.go": 2, "internal/topics/inventory.go": 1, "middleware/limit.go": 2,
 		"session/resumer.go": 2, "session/snapshot.go": 1, "slogwriter/slogwriter.go": 4, "tasks.go": 1,

@@ -1,4 +1,4 @@
-package authtest
+package issuing
 
 import (
 	"crypto/ecdsa"
@@ -17,7 +17,7 @@ import (
 
 // A key counts as proven by one good proof of this request, used once.
 func TestProofs(t *testing.T) {
-	s, err := New(&Options{Issuer: "http://127.0.0.1:8080/auth", Resource: "http://127.0.0.1:8080/mcp", Scopes: []Scope{{"a", "A"}}})
+	s, err := New(Config{Issuer: "http://127.0.0.1:8080/auth"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestProofs(t *testing.T) {
 		for _, p := range proofs {
 			r.Header.Add("DPoP", p)
 		}
-		return proven(r, s.opts.Issuer+"/token", s.store.firstUse)
+		return s.proven(r)
 	}
 	good := proof("dpop+jwt", nil)
 	first, err := proven(good)
