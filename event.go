@@ -172,9 +172,16 @@ func (t *eventType) compile(c *compiler) error {
 		sent = plan.JSON()
 	}
 	e := set.entry(&protocol.EventType{
-		Name: t.name, Description: set.doc, Delivery: []string{"poll"}, InputSchema: sent, PayloadSchema: payload, Meta: set.meta,
+		Name: t.name, Description: set.doc, Delivery: c.server.opts.delivery(), InputSchema: sent, PayloadSchema: payload, Meta: set.meta,
 	})
-	e.Emits, e.Serve = data, t.poll(c.server, input{plan: plan})
+	data.typ, data.in = t, input{plan: plan}
+	poll, subscribe := t.poll(c.server, data.in), t.subscribe(c.server, data.in)
+	e.Emits, e.Serve = data, func(f *frame.Frame) (protocol.Result, error) {
+		if f.Request().Method == wire.MethodEventsSubscribe {
+			return subscribe(f)
+		}
+		return poll(f)
+	}
 	c.entries = append(c.entries, e)
 	return nil
 }
@@ -190,6 +197,8 @@ type eventData struct {
 	of      reflect.Type
 	encoder *jsonx.Encoder
 	check   func([]byte) error // against the schema; nil if the encoder can write nothing that it forbids
+	typ     *eventType         // for webhooks, and what decodes the arguments of a subscription
+	in      input
 }
 
 // newEventData returns the eventData of a type, and the schema that clients receive.
@@ -247,6 +256,10 @@ type serverEvents struct {
 	read   atomic.Bool   // a client has read a log here
 	failed func(error)   // reports that the store does not answer a poll
 	seldom safely.Seldom // of lines that clients can cause
+
+	hooking sync.Once
+	hooks   atomic.Pointer[events.Webhooks] // nil until it is needed
+	left    atomic.Int64                    // goroutines in a match that no webhook waits for any more
 }
 
 // logs returns the logs of s.
@@ -274,10 +287,12 @@ func eventMethods(s *Server) []dispatch.Method {
 	return []dispatch.Method{
 		{Name: wire.MethodEventsList, Revisions: dispatch.Both, Serve: s.lists(hasEvents, KindEvent)},
 		{Name: wire.MethodEventsPoll, Revisions: dispatch.Both, Params: true, Serve: s.viewed(hasEvents, pollEvents)},
+		{Name: wire.MethodEventsSubscribe, Revisions: dispatch.Both, Params: true, Serve: s.viewed(hasEvents, pollEvents)},
+		{Name: wire.MethodEventsUnsubscribe, Revisions: dispatch.Both, Params: true, Serve: unsubscribeEvents(s)},
 	}
 }
 
-// pollEvents serves events/poll. An event type that the client must not see is as unknown
+// pollEvents serves events/poll and events/subscribe. An event type that the client must not see is as unknown
 // as one that is not there.
 func pollEvents(f *frame.Frame, view registry.View) (protocol.Result, error) {
 	name := f.Request().Params.Name
@@ -286,8 +301,7 @@ func pollEvents(f *frame.Frame, view registry.View) (protocol.Result, error) {
 	}
 	e, ok := view.Get(KindEvent, name)
 	if !ok {
-		_, declared := f.ClientCapabilities().Extensions[wire.EventsExtension]
-		return nil, &protocol.Error{Code: wire.EventCode(wire.CodeEventNotFound, declared), Message: "Unknown event: " + name, Data: map[string]string{"kind": "event"}}
+		return nil, &protocol.Error{Code: wire.EventCode(wire.CodeEventNotFound, declaresEvents(f)), Message: "Unknown event: " + name, Data: map[string]string{"kind": "event"}}
 	}
 	if err := f.RequireScopes(e.Scopes...); err != nil {
 		return nil, err

@@ -20,6 +20,7 @@ import (
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/registry"
 	"github.com/talaria-go/mcp/session"
 )
 
@@ -85,6 +86,14 @@ func (h host) catalogue() map[string]string {
 		}
 	}
 	return digests
+}
+
+// catalogChanged notifies clients of changed lists, and webhooks of event types.
+func (h host) catalogChanged(changed []*registry.Entry) {
+	for _, method := range listsOf(changed) {
+		h.subscriptions.listChanged(method)
+	}
+	h.Server.events.changed(h.Server, changed)
 }
 
 // share begins to receive messages of other replicas, and to renew what they
@@ -297,8 +306,11 @@ func (h host) toolLabel(f *frame.Frame) string {
 // a series of a metric.
 func (h host) names(method, name string) bool {
 	kind := KindTool
-	if method == protocol.MethodPromptsGet {
+	switch method {
+	case protocol.MethodPromptsGet:
 		kind = KindPrompt
+	case wire.MethodEventsPoll:
+		kind = KindEvent
 	}
 	if _, ok := h.catalog.Internal(facts.Private{}).Get(kind, name); !ok {
 		return false

@@ -423,7 +423,7 @@ func scopesFor(f *frame.Frame, view registry.View) []string {
 		e, _ = view.Get(KindTool, params.Name)
 	case protocol.MethodPromptsGet:
 		e, _ = view.Get(KindPrompt, params.Name)
-	case wire.MethodEventsPoll:
+	case wire.MethodEventsPoll, wire.MethodEventsSubscribe:
 		e, _ = view.Get(KindEvent, params.Name)
 	case protocol.MethodResourcesRead, protocol.MethodSubscribe:
 		return scopesOf(view, params.Name)

@@ -113,6 +113,9 @@ type Options struct {
 	// answer; requests of modern revisions do not need it. With a Store the server
 	// has goroutines of its own, from NewServer until Shutdown.
 	Store scale.Store
+	// Webhooks lets clients have events sent to URLs of theirs. With nil no event type
+	// offers that.
+	Webhooks *WebhookOptions
 	// Limits, Timeouts and HTTP have the sizes, the durations and the options of
 	// streamable HTTP.
 	Limits   Limits
@@ -207,6 +210,9 @@ type Limits struct {
 	// 4 MiB, some 7,000 events of 500 bytes. The oldest events are dropped first. It must
 	// not be negative.
 	EventLog int
+	// Webhooks is how many webhook subscriptions this server works for, beyond which it
+	// accepts no more; 10,000. Of one principal there are at most 100.
+	Webhooks int
 }
 
 // Timeouts are the durations of a Server. Of each 0 means the default, and
@@ -320,6 +326,7 @@ func (o *Options) complete() {
 		{&o.Limits.Questions, ask.DefaultMaxOpen},
 		{&o.Limits.File, defaultFile},
 		{&o.Limits.EventLog, events.DefaultKeep},
+		{&o.Limits.Webhooks, events.DefaultWebhooks},
 	} {
 		switch {
 		case *limit.value == 0:

@@ -107,6 +107,7 @@ func NewServer(info Info, opts *Options) *Server {
 	s.rounds = newRounds(s.opts)
 	s.catalog = registry.New(registry.Config{
 		PageSize: s.opts.PageSize, Cache: s.opts.listCache(), Meta: metaOf(s.info), Filter: s.opts.Filter, Coming: s.declare,
+		Delivery: s.opts.delivery(),
 	})
 	host{s}.newPost()
 	s.tasks = newTaskExtension(s)
@@ -115,11 +116,7 @@ func NewServer(info Info, opts *Options) *Server {
 	s.handler = streamable.New(s.connections.Backend(), s.opts.streamable())
 	s.subscriptions = newSubscriptions(s)
 	host{s}.share()
-	s.catalog.Internal(facts.Private{}).Watch(func(changed []*registry.Entry) {
-		for _, method := range listsOf(changed) {
-			s.subscriptions.listChanged(method)
-		}
-	})
+	s.catalog.Internal(facts.Private{}).Watch(host{s}.catalogChanged)
 	return s
 }
 
@@ -519,6 +516,7 @@ func (s *Server) dispatch() *dispatch.Dispatcher {
 	s.dispatcher.Store(d)
 	if s.topics != nil {
 		s.topics.MarkServing()
+		s.running.Go(func() { s.events.serve(s) }) // it asks the store
 	}
 	return d
 }
@@ -625,6 +623,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	handed := make(chan struct{})
 	s.running.Go(func() { // next to the streams: the store may be slow, and Shutdown waits for the rest
 		defer close(handed)
+		s.events.drain()
 		s.tasks.HandOver()
 	})
 	return s.connections.Drain(ctx, handed)
@@ -658,6 +657,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.sessions.EndStreams(ctx)
 	s.subscriptions.endAllBut(taskTopic(""))
 	s.tasks.Drain(ctx)
+	returned = ending.Step(func() { s.events.close(ctx, s) }) && returned
 	s.running.Stop()
 	s.connections.Finish()
 	s.subscriptions.broker.Close()

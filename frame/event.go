@@ -13,9 +13,15 @@ import "time"
 //	task.started    a call has become a task here; Reason is replay for a repeated run
 //	task.ended      a task has ended here: completed, failed or cancelled, or released
 //	                to another replica
-//	store.failed    a use of Options.Store has failed, for sessions, tasks, post or
-//	                changes. At most 64 are reported in a second, and at most 64 wait;
+//	store.failed    a use of Options.Store has failed, for sessions, tasks, post,
+//	                changes, events or webhooks. At most 64 are reported in a second, and at most 64 wait;
 //	                the log has the rest
+//	delivery.done   an event was accepted by the endpoint of a webhook
+//	delivery.dropped an event was given up for one: gone, too_large, refused, retries,
+//	                undecided or expired
+//	webhook.opened  a webhook subscription has begun
+//	webhook.ended   a webhook subscription has ended: unsubscribed, expired, forbidden or
+//	                removed
 //	draining        Server.Drain, or Shutdown, was called
 //	refused         a message, a batch or an HTTP request was rejected before the Begin
 //	                of an observer. auth.Options.OnRefused reports what auth.Resource
@@ -43,8 +49,8 @@ import "time"
 // Fields that do not belong to an event are zero.
 type Event struct {
 	Kind, Reason string
-	ID           string        // of the session, the stream or the task; it fits no label
-	Name         string        // the tool of a task, or _OTHER, as Frame.Labels tells it
+	ID           string        // of the session, the stream, the task or the subscription; it fits no label
+	Name         string        // the tool of a task, or an event type, or _OTHER, as Frame.Labels tells it
 	Frame        *Frame        // of the message that it belongs to, if there is one
 	Transport    Transport     // how it came, if it did
 	Duration     time.Duration // of what ended: how long it was there

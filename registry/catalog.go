@@ -53,6 +53,9 @@ type Config struct {
 	PageSize int            // entries per page; 0 means 1,000
 	Cache    protocol.Cache // hints for revisions that have them
 	Meta     []byte         // of every page in those revisions: the members of _meta, as JSON without the braces
+	// Delivery are the ways in which clients receive events here, of event types that come
+	// by a mount; nil leaves theirs.
+	Delivery []string
 	// Filter reports whether a component is there for the client of f, besides
 	// Entry.Visible; nil lets all pass.
 	Filter func(f *frame.Frame, kind Kind, key string) bool

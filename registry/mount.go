@@ -262,6 +262,9 @@ func (m *mount) renamed(definition any) any {
 	case *protocol.EventType:
 		own := *d
 		own.Name = m.prefix + d.Name
+		if delivery := m.into.config.Delivery; delivery != nil {
+			own.Delivery = delivery
+		}
 		return &own
 	}
 	return definition

@@ -14,12 +14,13 @@ import (
 type events struct {
 	sessions, streams, tasks metric.Float64Histogram
 	starts, refused, store   metric.Int64Counter
+	deliveries, webhooks     metric.Int64Counter
 }
 
 // newEvents makes the instruments.
 func newEvents(meter metric.Meter) (*events, error) {
 	var e events
-	var errs [6]error
+	var errs [8]error
 	counter := func(name, unit, description string) (c metric.Int64Counter, err error) {
 		return meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(description))
 	}
@@ -29,6 +30,8 @@ func newEvents(meter metric.Meter) (*events, error) {
 	e.starts, errs[3] = counter(taskStarts, "{task}", "Tasks that began to run, again after a replica was lost included.")
 	e.refused, errs[4] = counter(refusedCount, "{refusal}", "Messages, connections and streams that were refused before anything of them ran.")
 	e.store, errs[5] = counter(storeFailures, "{failure}", "Calls of the store that failed.")
+	e.deliveries, errs[6] = counter(deliveryCount, "{event}", "Events that webhooks received, or that were given up.")
+	e.webhooks, errs[7] = counter(webhookCount, "{subscription}", "Webhook subscriptions that began or ended.")
 	return &e, errors.Join(errs[:]...)
 }
 
@@ -61,6 +64,14 @@ func (c *events) tell(e mcp.Event) {
 		count(c.starts, keyTool.String(e.Name), keyTaskStart.String(e.Reason))
 	case "task.ended":
 		record(c.tasks, keyTool.String(e.Name), keyTaskStatus.String(e.Reason))
+	case "delivery.done":
+		count(c.deliveries, keyEvent.String(e.Name), keyDelivery.String("done"))
+	case "delivery.dropped":
+		count(c.deliveries, keyEvent.String(e.Name), keyDelivery.String(e.Reason))
+	case "webhook.opened":
+		count(c.webhooks, keyEvent.String(e.Name), keyWebhook.String("opened"))
+	case "webhook.ended":
+		count(c.webhooks, keyEvent.String(e.Name), keyWebhook.String(e.Reason))
 	case "store.failed":
 		count(c.store, keyStore.String(e.Reason))
 	}

@@ -46,6 +46,9 @@ const (
 	keyTaskStart  = attribute.Key("talaria.task.start")  // why a task began to run
 	keyStore      = attribute.Key("talaria.store")       // what was to be kept
 	keyLimit      = attribute.Key("talaria.limit")       // of what there is only so much
+	keyEvent      = attribute.Key("talaria.event")       // an event type
+	keyDelivery   = attribute.Key("talaria.delivery")    // what became of an event of a webhook
+	keyWebhook    = attribute.Key("talaria.webhook")     // opened, or why a subscription ended
 )
 
 // The instruments. The first three are the convention's.
@@ -58,6 +61,8 @@ const (
 	taskDuration   = "talaria.server.task.duration"
 	taskStarts     = "talaria.server.task.starts"
 	refusedCount   = "talaria.server.refused"
+	deliveryCount  = "talaria.server.webhook.deliveries"
+	webhookCount   = "talaria.server.webhook.subscriptions"
 	storeFailures  = "talaria.store.failures"
 	activeRequests = "talaria.server.active_requests"
 	waitingBytes   = "talaria.server.waiting"

@@ -55,6 +55,8 @@ type Config struct {
 	Private bool
 	// Insecure allows http to any host.
 	Insecure bool
+	// Direct takes no proxy from the environment: that would resolve names by itself.
+	Direct bool
 	// Transport replaces the one that checks addresses when it dials.
 	Transport http.RoundTripper
 }
@@ -86,8 +88,12 @@ func New(config Config) *Client {
 	c.guard = ssrf.New(allowed...)
 	c.base = config.Transport
 	if c.base == nil {
+		proxy := c.proxy
+		if config.Direct {
+			proxy = nil
+		}
 		c.base = &http.Transport{
-			Proxy:                  c.proxy,
+			Proxy:                  proxy,
 			DialContext:            c.dial,
 			TLSHandshakeTimeout:    10 * time.Second,
 			ResponseHeaderTimeout:  20 * time.Second,

@@ -43,7 +43,9 @@ func EventCode(code protocol.Code, declared bool) protocol.Code {
 // EventCodeOf returns the code of the specification for one that a server has sent in
 // answer to method; 0 for any other code.
 func EventCodeOf(method string, code protocol.Code) protocol.Code {
-	if method != MethodEventsList && method != MethodEventsPoll {
+	switch method {
+	case MethodEventsList, MethodEventsPoll, MethodEventsSubscribe, MethodEventsUnsubscribe:
+	default:
 		return 0
 	}
 	for _, known := range []protocol.Code{CodeEventNotFound, CodeEventForbidden, CodeEventsExhausted, CodeEventsUnsupported, CodeEventCallback} {

@@ -80,6 +80,7 @@ func init() {
 		"oauth.AskUser(in)", "oauth.AskUser(out)", "oauth.EnterpriseManaged.Assertion", "oauth.Loopback.Browse", "oauth.Loopback.Prompt", "oauth.Manual.Ask",
 		"oauth.WorkloadIdentity.Assertion")
 	tell("test:TestEventMatchFails", "mcp.EventType(match)")
+	tell("test:TestWebhookAttempts", "mcp.WebhookOptions.Transport")
 	tell("called on the goroutine of who ranges over the events", "client.WatchOptions.Moved")
 	tell("sealed: only package oauth implements it", "oauth.Grant")
 	tell("asked by rules.Ask, in its guard", "schema.Validator")

@@ -1,0 +1,585 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/talaria-go/mcp/internal/replica"
+	"github.com/talaria-go/mcp/scale"
+)
+
+// Times of the ownership of subscriptions, and indexes of the store. Subscriptions that a
+// replica has given away are in an index of their own, from which any replica takes them
+// at once. From the other index a replica takes those that were not renewed.
+const (
+	lease      = 60 * time.Second
+	leaseRenew = 20 * time.Second
+	ownerBeat  = 8 * time.Second
+	claimMost  = 100 // subscriptions of one call
+	renewMost  = 256 // of one call
+	claimPause = time.Second
+
+	leased  = "leased"
+	offered = "offered"
+)
+
+// errClosed is the error of a subscription after Close.
+var errClosed = fmt.Errorf("events: the server shuts down: %w", scale.ErrUnavailable)
+
+// Start begins to work for the subscriptions of this replica, and to take those that no
+// replica works for. It does nothing the second time.
+func (w *Webhooks) Start() error {
+	w.starting.Do(func() { w.watcher = w.store.Watch(w.noticed, w.missed) })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return errClosed
+	}
+	if w.started {
+		return nil
+	}
+	w.started, w.unclaimed = true, true
+	w.ended.Go(w.lookAfter)
+	if w.config.Shared {
+		w.ended.Go(w.renewAll)
+	}
+	return nil
+}
+
+// noticed is called with messages of logs, and writes of subscriptions.
+func (w *Webhooks) noticed(subject string, m scale.Message) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if m.Key == (scale.Key{}) {
+		for _, f := range w.feeds {
+			if f.box == subject {
+				f.hint(m)
+			}
+		}
+		return
+	}
+	if w.own[m.Key] != nil {
+		w.changed[m.Key] = m.Rev
+	} else {
+		w.unclaimed = true
+	}
+	w.look()
+}
+
+// missed is called when some messages may be missing.
+func (w *Webhooks) missed() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, f := range w.feeds {
+		f.missed = true
+		f.look()
+	}
+	w.unclaimed = true // the next renewal finds what has changed
+	w.look()
+}
+
+// look wakes lookAfter.
+func (w *Webhooks) look() {
+	select {
+	case w.wake <- struct{}{}:
+	default: // it is awake already
+	}
+}
+
+// lookAfter does what no event causes: it ends subscriptions, keeps positions, and takes
+// subscriptions that no replica works for.
+func (w *Webhooks) lookAfter() {
+	beat := time.NewTicker(ownerBeat)
+	defer beat.Stop()
+	if w.config.Shared {
+		if err := w.watchParts(); err != nil {
+			w.failed(err) // the beat finds what the store does not tell
+		}
+	}
+	var last time.Time // of the last claim
+	for {
+		w.mu.Lock()
+		changed, claim := w.changed, w.config.Shared && w.unclaimed && !w.leaves()
+		w.changed = map[scale.Key]scale.Rev{}
+		if claim = claim && time.Since(last) >= claimPause; claim {
+			w.unclaimed, last = false, time.Now()
+		}
+		w.mu.Unlock()
+		for key, rev := range changed {
+			w.readOwn(key, rev)
+		}
+		if claim {
+			w.claim(offered)
+		}
+		select {
+		case <-w.ctx.Done():
+			return
+		case <-w.left:
+			return
+		case <-w.wake:
+		case <-beat.C:
+			w.beat()
+		}
+	}
+}
+
+// watchParts asks the store to tell of changes of subscriptions.
+func (w *Webhooks) watchParts() error {
+	ctx, cancel := context.WithTimeout(w.ctx, replica.StoreTimeout)
+	defer cancel()
+	var parts []string
+	for n := range webhookSlots {
+		parts = append(parts, replica.Partition("webhook", n))
+	}
+	return w.watcher.Add(ctx, parts...)
+}
+
+// beat does what is due from time to time.
+func (w *Webhooks) beat() {
+	w.mu.Lock()
+	now := time.Now()
+	w.unclaimed = true
+	var old []*subscriber
+	for _, s := range w.own {
+		switch {
+		case s.busy:
+		case s.feed.birth != "" && s.needs(now):
+			w.begin(s, nil)
+		case now.Sub(s.kept) >= keepEvery && (s.since > 0 || s.state().At != s.sub.At):
+			old = append(old, s)
+		}
+	}
+	w.mu.Unlock()
+	for _, s := range old {
+		if err := w.keep(w.ctx, s, nil); err != nil && !errors.Is(err, errLost) {
+			w.failed(err)
+			break // the next beat tries again
+		}
+	}
+	if !w.config.Shared {
+		return
+	}
+	writes := make([]scale.Write, webhookSlots)
+	for n := range webhookSlots {
+		writes[n] = scale.Write{Key: scale.Key{Partition: replica.Partition("webhook", n), Name: "contact"}, Prev: scale.Any, Value: []byte{}, TTL: lease}
+	}
+	ctx, cancel := context.WithTimeout(w.ctx, replica.StoreTimeout)
+	defer cancel()
+	written, err := w.store.Put(ctx, writes...)
+	answered := err == nil && !slices.ContainsFunc(written, func(e scale.Entry) bool { return e.Err != nil })
+	w.health.Record(answered)
+	w.failed(err)
+	if w.health.IsTrusted() { // else a due one may only have missed a renewal
+		w.claim(leased)
+	}
+}
+
+// claim takes subscriptions that are due in an index.
+func (w *Webhooks) claim(index string) {
+	for n := range webhookSlots {
+		for {
+			w.mu.Lock()
+			leaving := w.leaves()
+			w.mu.Unlock()
+			if leaving {
+				return
+			}
+			ctx, cancel := context.WithTimeout(w.ctx, replica.StoreTimeout)
+			began := time.Now()
+			due, err := w.store.ClaimDue(ctx, replica.Partition("webhook", n), index, w.config.Replica, claimMost, lease)
+			cancel()
+			if err != nil {
+				w.health.Record(false)
+				w.failed(err)
+			}
+			for _, e := range due {
+				sub := w.read(e)
+				if e.Err != nil || sub == nil {
+					continue
+				}
+				s := w.enter(e.Key, sub, e.Rev, began)
+				if s == nil || index == leased {
+					continue
+				}
+				if err := w.keep(w.ctx, s, nil); err != nil && !errors.Is(err, errLost) { // into the other index
+					w.failed(err)
+				}
+			}
+			if err != nil || len(due) == 0 {
+				break
+			}
+		}
+	}
+}
+
+// renewAll renews what this replica owns, until it leaves.
+func (w *Webhooks) renewAll() {
+	timer := time.NewTicker(leaseRenew)
+	defer timer.Stop()
+	for {
+		select {
+		case <-w.ctx.Done():
+			return
+		case <-w.left:
+			return
+		case <-timer.C:
+		}
+		w.mu.Lock()
+		own := slices.Collect(maps.Values(w.own))
+		w.mu.Unlock()
+		var asked sync.WaitGroup
+		for chunk := range slices.Chunk(own, renewMost) {
+			asked.Go(func() { w.renew(chunk) })
+		}
+		asked.Wait()
+	}
+}
+
+// renew renews subscriptions with one call.
+func (w *Webhooks) renew(own []*subscriber) {
+	looks := make([]scale.GetOp, len(own))
+	w.mu.Lock()
+	for i, s := range own {
+		looks[i] = scale.GetOp{Key: s.key, Known: s.rev, In: lease}
+	}
+	w.mu.Unlock()
+	ctx, cancel := context.WithTimeout(w.ctx, replica.StoreTimeout)
+	defer cancel()
+	began := time.Now()
+	found, err := w.store.Get(ctx, looks...)
+	w.failed(err)
+	if len(found) != len(own) {
+		w.health.Record(false)
+		return
+	}
+	for i, e := range found {
+		if e.Err != nil || err != nil && e.Key != looks[i].Key {
+			w.health.Record(false)
+			continue
+		}
+		w.renewed(own[i], looks[i].Known, e, began)
+	}
+}
+
+// renewed handles what a renewal has found.
+func (w *Webhooks) renewed(s *subscriber, known scale.Rev, e scale.Entry, began time.Time) {
+	if e.Rev == known {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		s.until = maxTime(s.until, began.Add(lease))
+		return
+	}
+	w.mu.Lock()
+	own := s.rev != known // a write of this replica's came in between
+	w.mu.Unlock()
+	if !own {
+		w.found(s, e) // the next renewal extends its lease
+	}
+}
+
+// maxTime returns the later of two times.
+func maxTime(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// feedOf returns the feed of a type, whose goroutine begins with the first subscription.
+// mu is held.
+func (w *Webhooks) feedOf(name string) *feed {
+	if f := w.feeds[name]; f != nil {
+		return f
+	}
+	f := &feed{name: name, box: boxOf(name), subscribers: map[*subscriber]bool{}, wake: make(chan struct{}, 1)}
+	var ctx context.Context
+	ctx, f.stop = context.WithCancel(w.ctx)
+	w.feeds[name] = f
+	w.ended.Go(func() { w.follow(ctx, f) })
+	return f
+}
+
+// follow reads a log, and asks the subscriptions about what is new.
+func (w *Webhooks) follow(ctx context.Context, f *feed) {
+	timer := time.NewTicker(replica.PollInterval)
+	defer timer.Stop()
+	watched := false
+	defer func() {
+		if watched {
+			w.watcher.Remove(f.box)
+		}
+	}()
+	for {
+		if !watched {
+			limited, cancel := context.WithTimeout(ctx, replica.StoreTimeout)
+			watched = w.watcher.Add(limited, f.box) == nil
+			cancel()
+		}
+		if err := w.load(ctx, f); err != nil && ctx.Err() == nil {
+			w.failed(err)
+		} else {
+			w.sweep(ctx, f)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.left:
+			return
+		case <-f.wake:
+		case <-timer.C:
+			w.mu.Lock()
+			f.missed = true
+			w.mu.Unlock()
+		}
+	}
+}
+
+// load adds what is new to a feed.
+func (w *Webhooks) load(ctx context.Context, f *feed) error {
+	birth, err := w.config.Logs.born(ctx)
+	if err != nil {
+		return err
+	}
+	if birth != f.birth { // only this goroutine changes it
+		now, err := w.config.Logs.now(ctx)
+		if err != nil {
+			return err
+		}
+		w.mu.Lock()
+		f.birth, f.from = birth, now-micros(clockSkew)
+		f.last, f.tail, f.size, f.hints, f.waits, f.missed = f.from, nil, 0, nil, 0, true
+		w.mu.Unlock()
+	}
+	w.mu.Lock()
+	hints, missed := f.hints, f.missed
+	f.hints, f.waits, f.missed = nil, 0, false
+	w.mu.Unlock()
+	for _, m := range hints {
+		switch {
+		case missed || m.Rev <= f.last:
+		case m.Prev > f.last:
+			missed = true
+		default:
+			h := w.config.Logs.open(f.box, m)
+			w.mu.Lock()
+			f.add(h)
+			w.mu.Unlock()
+		}
+	}
+	for missed {
+		read, _, err := w.config.Logs.readFrom(ctx, f.box, f.last)
+		if err != nil {
+			w.mu.Lock()
+			f.missed = true
+			w.mu.Unlock()
+			return err
+		}
+		w.mu.Lock()
+		if len(read) > 0 && read[0].prev > f.last {
+			f.from, f.tail, f.size = read[0].prev, nil, 0
+		}
+		for _, h := range read {
+			f.add(h)
+		}
+		w.mu.Unlock()
+		missed = len(read) > 0
+	}
+	return nil
+}
+
+// sweep asks the subscriptions of a feed that do nothing about what is new, and lets those
+// work that get some of it.
+func (w *Webhooks) sweep(ctx context.Context, f *feed) {
+	w.mu.Lock()
+	now := time.Now()
+	var idle []*subscriber
+	for s := range f.subscribers {
+		switch {
+		case s.busy:
+		case s.needs(now):
+			w.begin(s, nil)
+		case s.at < f.last:
+			idle = append(idle, s)
+		}
+	}
+	w.mu.Unlock()
+	for len(idle) > 0 && ctx.Err() == nil {
+		idle = w.sweepSome(ctx, f, idle)
+	}
+}
+
+// sweepSome is sweep for some subscriptions, and returns the others.
+func (w *Webhooks) sweepSome(ctx context.Context, f *feed, idle []*subscriber) []*subscriber {
+	var asks []*Ask
+	type part struct {
+		s      *subscriber
+		events []happening
+		from   int // in asks
+	}
+	var parts []part
+	w.mu.Lock()
+	n := 0
+	for ; n < len(idle) && len(asks) < asksAtOnce; n++ {
+		s := idle[n]
+		events, ok := f.after(s.at)
+		if s.busy || s.out || !ok || w.leaves() {
+			continue
+		}
+		if len(events) > asksAtOnce { // it works by itself
+			w.begin(s, nil)
+			continue
+		}
+		p := part{s, events, len(asks)}
+		for _, e := range events {
+			if e.text == nil {
+				break
+			}
+			asks = append(asks, &Ask{Of: s.sub, Event: e.text})
+		}
+		s.busy = true
+		parts = append(parts, p)
+	}
+	w.mu.Unlock()
+	if len(asks) > 0 {
+		w.config.Ask(ctx, asks)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, p := range parts {
+		to := len(asks)
+		if i+1 < len(parts) {
+			to = parts[i+1].from
+		}
+		p.s.busy = false
+		mine := asks[p.from:to]
+		passed := 0
+		for passed < len(mine) && mine[passed].Verdict == No {
+			p.s.at = p.events[passed].rev
+			p.s.passed += len(p.events[passed].text)
+			passed++
+		}
+		switch {
+		case passed < len(mine):
+			w.begin(p.s, &decided{p.events[passed].rev, *mine[passed]})
+		case passed < len(p.events):
+			w.begin(p.s, nil)
+		}
+	}
+	return idle[n:]
+}
+
+// Removed notes that an event type was removed, or that there is one again.
+func (w *Webhooks) Removed(name string, removed bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !removed {
+		delete(w.gone, name)
+		return
+	}
+	w.gone[name] = true
+	if f := w.feeds[name]; f != nil {
+		for s := range f.subscribers {
+			s.removed = true
+		}
+		f.look()
+	}
+}
+
+// Drain gives the subscriptions to other replicas, and takes no more.
+func (w *Webhooks) Drain() {
+	w.mu.Lock()
+	if w.draining {
+		w.mu.Unlock()
+		return
+	}
+	w.draining = true
+	if w.config.Shared {
+		close(w.left)
+	}
+	w.mu.Unlock()
+	w.giveAway()
+}
+
+// giveAway releases the subscriptions without a running request, and the others when their
+// requests have ended.
+func (w *Webhooks) giveAway() {
+	if !w.config.Shared {
+		return
+	}
+	for {
+		w.mu.Lock()
+		var idle []*subscriber
+		busy := 0
+		for _, s := range w.own {
+			if s.busy {
+				busy++
+			} else {
+				idle = append(idle, s)
+			}
+		}
+		w.mu.Unlock()
+		if len(idle) == 0 && busy == 0 {
+			return
+		}
+		work := make(chan *subscriber)
+		var all sync.WaitGroup
+		var failed sync.Once
+		for range 16 {
+			all.Go(func() {
+				for s := range work {
+					if err := w.release(w.ctx, s, time.Millisecond); err != nil && !errors.Is(err, errLost) {
+						failed.Do(func() { w.failed(err) })
+						w.forget(s.key) // others take it after its lease
+					}
+				}
+			})
+		}
+		for _, s := range idle {
+			work <- s
+		}
+		close(work)
+		all.Wait()
+		if busy > 0 && pause(w.ctx, retryStore/20) != nil {
+			return
+		}
+	}
+}
+
+// Close ends all work: requests to endpoints may finish until ctx ends. It returns how
+// many subscriptions had something to do.
+func (w *Webhooks) Close(ctx context.Context) (waiting int) {
+	w.Drain()
+	w.mu.Lock()
+	for _, s := range w.own {
+		if s.busy {
+			waiting++
+		}
+	}
+	if !w.closed && !w.config.Shared {
+		close(w.left)
+	}
+	w.closed = true
+	w.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.ended.Wait()
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+	w.cancel()
+	<-done
+	w.starting.Do(func() {})
+	if w.watcher != nil {
+		w.watcher.Close()
+	}
+	w.sender.outbound.CloseIdleConnections()
+	return waiting
+}
