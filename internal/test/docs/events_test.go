@@ -24,7 +24,7 @@ func concerns(f *mcp.Frame, in Watch, c Comment) (bool, error) {
 }
 
 func TestEvents(t *testing.T) {
-	s := mcp.NewServer(mcp.Info{Name: "docs", Version: "1"}, nil)
+	s := mcp.NewServer(mcp.Info{Name: "docs", Version: "1.0.0"}, &mcp.Options{Webhooks: &mcp.WebhookOptions{}})
 	s.MustAdd(mcp.EventType("comment.created", concerns, mcp.Doc("A comment was added")))
 	s.MustAdd(mcp.Tool("add_comment", func(ctx context.Context, in Comment) (string, error) {
 		err := s.Emit(ctx, mcp.Occurrence{Name: "comment.created", Data: Comment{"doc_1", "Hello"}, ID: "comment-17"})

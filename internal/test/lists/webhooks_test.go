@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -325,11 +326,10 @@ func TestWebhookAttempts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newReceiver(t)
-				n := 0
+				var n atomic.Int32
 				r.answer = func(d *delivery, w http.ResponseWriter) {
 					if d.Data.Text == "first" {
-						n++
-						c.answer(n-1, w)
+						c.answer(int(n.Add(1))-1, w)
 					}
 				}
 				opts := hooked(nil, r)
