@@ -286,13 +286,6 @@ func TestWebhookFaults(t *testing.T) {
 	}
 }
 
-// hookedServer is a server in a bubble of synctest, with a client and a receiver.
-func hookedServer(t *testing.T, opts *mcp.Options, options ...mcp.Option) (*mcp.Server, pipe, *receiver) {
-	r := newReceiver(t)
-	s := eventServer(hooked(opts, r), options...)
-	return s, pipe{mcptest.New(t, s, ann)}, r
-}
-
 const hookURL = "https://receiver.example/hook"
 
 // What an endpoint answers decides whether and when an event is sent again.
