@@ -190,6 +190,7 @@ func (t *eventType) subscribe(s *Server, in input) frame.Handler {
 		if err != nil {
 			return nil, fmt.Errorf("the identity cannot be kept with a subscription: %w", err)
 		}
+		x.reading(host)
 		result, err := x.webhooks(host).Subscribe(f, events.Request{
 			Subscription: events.Subscription{
 				Principal: f.Principal(), Identity: identity, Revision: f.Revision().String(), Declared: declaresEvents(f),
@@ -232,6 +233,10 @@ func unsubscribeEvents(s *Server) frame.Handler {
 	})
 }
 
+// maxLeft is how many calls of match may not return, of all webhooks; at that number
+// no further call begins.
+const maxLeft = 64
+
 // verdicts answers whether subscriptions get events, one question after the other on one
 // goroutine. It calls users' code, which may end the goroutine, or not return. mu guards
 // the fields below it, between that goroutine and the one that waits.
@@ -266,7 +271,7 @@ func (j *verdicts) run(ctx context.Context) {
 // wait returns true when done is closed, or ctx has ended; and false when a question has used
 // up its time, and others are left.
 func (j *verdicts) wait(ctx context.Context, done <-chan struct{}) bool {
-	timer := time.NewTimer(matchTimeout)
+	timer := time.NewTimer(events.AskTimeout)
 	defer timer.Stop()
 	for {
 		over := false
@@ -282,7 +287,7 @@ func (j *verdicts) wait(ctx context.Context, done <-chan struct{}) bool {
 			j.mu.Unlock()
 			return true
 		}
-		rest := time.Until(j.since.Add(matchTimeout))
+		rest := time.Until(j.since.Add(events.AskTimeout))
 		if over || rest <= 0 {
 			j.turn++
 			j.server.events.left.Add(1)
@@ -290,7 +295,7 @@ func (j *verdicts) wait(ctx context.Context, done <-chan struct{}) bool {
 			over = over || j.next == len(j.asks)
 			j.mu.Unlock()
 			if ctx.Err() == nil {
-				j.server.events.note(j.server, asked, fmt.Errorf("match has not returned within %v", matchTimeout))
+				j.server.events.note(j.server, asked, fmt.Errorf("match has not returned within %v", events.AskTimeout))
 			}
 			return over
 		}

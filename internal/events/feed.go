@@ -10,8 +10,8 @@ import (
 	"github.com/talaria-go/mcp/scale"
 )
 
-// maxTail is how many bytes of the newest events of a type a feed has.
-const maxTail = 1 << 20
+// feedTail is how many bytes of the newest events of a type a feed has.
+const feedTail = 1 << 20
 
 // happening is an event of a log with its position.
 type happening struct {
@@ -40,7 +40,7 @@ type feed struct {
 
 // hint notes a message of the log. It reports whether it is the next one.
 func (f *feed) hint(m scale.Message) {
-	if f.waits += len(m.Data); f.waits > maxTail || m.Data == nil {
+	if f.waits += len(m.Data); f.waits > feedTail || m.Data == nil {
 		f.hints, f.waits, f.missed = nil, 0, true
 	} else {
 		f.hints = append(f.hints, m)
@@ -56,13 +56,13 @@ func (f *feed) look() {
 	}
 }
 
-// add adds what follows the tail, and drops its oldest events beyond maxTail.
+// add adds what follows the tail, and drops its oldest events beyond feedTail.
 func (f *feed) add(h happening) {
 	f.tail = append(f.tail, h)
 	f.size += len(h.text)
 	f.last = h.rev
 	n := 0
-	for ; f.size > maxTail && n < len(f.tail)-1; n++ {
+	for ; f.size > feedTail && n < len(f.tail)-1; n++ {
 		f.size -= len(f.tail[n].text)
 		f.from = f.tail[n].rev
 	}
