@@ -16,7 +16,6 @@ function App({ head, several }) {
   const [state, setState] = useState(null) // and each list, by its kind
   const [lost, setLost] = useState('')
   const [{ kind, tool }, setTool] = useState(link)
-  const [filter, setFilter] = useState('')
   const [traffic, setTraffic] = useState(rowOf() > 0)
   const [server, show] = useState('') // or check, in the place of the form
   const setServer = on => show(on ? 'server' : '')
@@ -90,7 +89,6 @@ function App({ head, several }) {
     choose(c.tool, false, of)
   }
   const restart = (revision = state.pinned ?? '') => post('/api/connect', { revision }).catch(e => setLost(e.message))
-  const finds = finder(filter)
   return html`
     <header>${head || html`<h1 class="one">${name}</h1>`}<span class=${'dot ' + state.state} aria-hidden="true"></span><span role="status">${state.state === 'failed' ? 'not connected' : state.state}</span>
       <select aria-label="revision of the protocol" value=${state.pinned ?? ''} onChange=${e => restart(e.currentTarget.value)}>
@@ -104,11 +102,7 @@ function App({ head, several }) {
     ${lost && html`<div class="banner" role="alert">${lost}</div>`}
     ${state.noise && html`<div class="banner" role="status">The server wrote a line to standard output that is not an MCP message: <code>${state.noise}</code>. Write logs to standard error.</div>`}
     <div class=${'panes' + (tool && ready || server || state.state === 'failed' ? ' has-tool' : '')}>
-      <nav aria-label="Offer"><input id="filter" type="search" placeholder="filter  /" aria-label="filter the lists" value=${filter} onInput=${e => setFilter(e.currentTarget.value)}
-          onKeyDown=${e => { if (e.key === 'Enter' && !ctrl(e)) e.preventDefault(), Object.keys(kinds).some(k => wanted(state[k], finds).slice(0, 1).map(t => choose(t.name, false, k)).length); if (e.key === 'Escape') setFilter('') }} />
-        <${Lists} lists=${state} ready=${ready} word=${filter.trim()} finds=${finds} kind=${kind} tool=${tool} choose=${choose} />
-        <${Recent} calls=${state.calls} problem=${state.problem} edit=${edit} />
-      </nav>
+      <${Offer} state=${state} ready=${ready} kind=${kind} tool=${tool} choose=${choose} edit=${edit} />
       ${server === 'check' && ready ? html`<${Check} state=${state} go=${(k, name, place) => choose(name, false, k, place)} close=${() => show('')} />`
         : server === 'server' ? html`<${Server} state=${state} close=${() => setServer(false)} />`
         : state.state === 'failed' ? html`<${Failure} state=${state} restart=${() => restart()} />`
@@ -120,6 +114,17 @@ function App({ head, several }) {
     <${Traffic} state=${state} open=${traffic} toggle=${() => setTraffic(!traffic)} />
     ${palette && html`<${Palette} lists=${state} choose=${choose} close=${() => setPalette(false)}
       actions=${[[state.http ? 'reconnect' : 'restart the server', () => restart()], ['show or hide the traffic', () => setTraffic(!traffic)], ['check what hosts accept', () => show('check')], ['show the server', () => setServer(true)]]} />`}`
+}
+
+// Offer is what there is on the left. What is typed into the filter draws nothing else.
+function Offer({ state, ready, kind, tool, choose, edit }) {
+  const [filter, setFilter] = useState('')
+  const finds = finder(filter)
+  return html`<nav aria-label="Offer"><input id="filter" type="search" placeholder="filter  /" aria-label="filter the lists" value=${filter} onInput=${e => setFilter(e.currentTarget.value)}
+        onKeyDown=${e => { if (e.key === 'Enter' && !ctrl(e)) e.preventDefault(), Object.keys(kinds).some(k => wanted(state[k], finds).slice(0, 1).map(t => choose(t.name, false, k)).length); if (e.key === 'Escape') setFilter('') }} />
+      <${Lists} lists=${state} ready=${ready} word=${filter.trim()} finds=${finds} kind=${kind} tool=${tool} choose=${choose} />
+      <${Recent} calls=${state.calls} problem=${state.problem} edit=${edit} />
+    </nav>`
 }
 
 function Alone({ role, text }) {
