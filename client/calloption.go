@@ -21,6 +21,7 @@ type callOptions struct {
 	idempotent          bool
 	noCache             bool
 	noRounds, detached  bool
+	asTask              bool
 	checkOutput         bool
 	answers             map[string]any
 	state               string
@@ -112,6 +113,11 @@ func Answers(answers map[string]any, state string) CallOption {
 // and nothing else, and the caller drives it with Task, UpdateTask, CancelTask
 // and WaitTask.
 func Detached() CallOption { return func(o *callOptions) { o.detached = true } }
+
+// AsTask requests a task of a server of 2025-11-25 for this call, as a tool with
+// [protocol.TaskOptional] allows; tools with [protocol.TaskRequired] need no telling. Servers of other revisions,
+// and those without tasks, ignore it.
+func AsTask() CallOption { return func(o *callOptions) { o.asTask = true } }
 
 // checkResult checks the structured content of the result against the tool's
 // output schema.

@@ -239,7 +239,7 @@ func (c *Client) call(ctx context.Context, tool string, args any, options []Call
 		}
 	}
 	began := time.Now()
-	raw, err := r.do(ctx)
+	raw, err := c.doCall(ctx, r)
 	if err != nil {
 		return nil, unlisted(ctx, err, func() bool {
 			_, missing := c.tools.need(ctx, tool)
@@ -270,7 +270,9 @@ func (c *Client) called(ctx context.Context, r *request, raw json.RawMessage, be
 			abandonUnread(c, raw, aboutTask(r.options))
 			return nil, invalid(err)
 		}
-		task.born = task.seen
+		if !r.legacy { // no early polls of tasks of 2025-11-25
+			task.born = task.seen
+		}
 		if r.options.detached || c.opts.Tasks != TasksWait {
 			return &CallToolResult{Task: task, Raw: raw}, nil
 		}

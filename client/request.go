@@ -40,7 +40,8 @@ type request struct {
 	// visited is set when the user was shown the URLs that the request needs.
 	visited bool
 	// sent is closed when the link has the message; nil if no caller waits for that.
-	sent chan struct{}
+	sent   chan struct{}
+	legacy bool // the call requests a task of 2025-11-25
 	// task is set when the call has become a task.
 	task bool
 	// asked is how long answering the server's questions has taken; it does not

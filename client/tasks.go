@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,6 +60,8 @@ func parseTask(raw []byte) (*Task, error) {
 		Updated  jsonx.Time                 `json:"lastUpdatedAt"`
 		TTL      json.Number                `json:"ttlMs"`
 		Poll     json.Number                `json:"pollIntervalMs"`
+		OldTTL   json.Number                `json:"ttl"` // and the next, in 2025-11-25
+		OldPoll  json.Number                `json:"pollInterval"`
 		Requests json.RawMessage            `json:"inputRequests,omitempty"`
 		Result   json.RawMessage            `json:"result,omitempty"`
 		Error    json.RawMessage            `json:"error,omitempty"`
@@ -71,7 +74,7 @@ func parseTask(raw []byte) (*Task, error) {
 		return nil, errors.New("the server's task has no taskId")
 	}
 	t := &Task{ID: wire.ID, Status: wire.Status, StatusMessage: wire.Message, Created: wire.Created.Time, Updated: wire.Updated.Time,
-		TTL: milliseconds(wire.TTL), PollInterval: milliseconds(wire.Poll), Result: wire.Result, Fault: wire.Error, seen: time.Now()}
+		TTL: milliseconds(cmp.Or(wire.TTL, wire.OldTTL)), PollInterval: milliseconds(cmp.Or(wire.Poll, wire.OldPoll)), Result: wire.Result, Fault: wire.Error, seen: time.Now()}
 	if raw := wire.Meta[progressKey]; raw != nil {
 		var p struct {
 			Progress float64 `json:"progress"`
@@ -147,8 +150,8 @@ func taskRequest(ctx context.Context, c *Client, method, id string, more []byte,
 	if err != nil {
 		return nil, err
 	}
-	if conn := c.life.conn.Load(); c.opts.Tasks == TasksOff || conn != nil && !conn.revision().Modern() {
-		return nil, unsupported(r.op, method, "tasks need a modern revision and Options.Tasks")
+	if conn := c.life.conn.Load(); c.opts.Tasks == TasksOff || conn != nil && !conn.revision().Modern() && (method == protocol.MethodTasksUpdate || !conn.callsTasks()) {
+		return nil, unsupported(r.op, method, "tasks need a modern revision, or a server with tasks of 2025-11-25, and Options.Tasks")
 	}
 	r.safe = true // asking, answering and cancelling twice is as once
 	raw, err := r.do(ctx)
@@ -206,6 +209,12 @@ func (w *taskWait) run(ctx context.Context, task *Task) (*CallToolResult, error)
 		if p, fn := task.progress(), w.options.progress; fn != nil && !task.Status.Final() && p != told && p != (Progress{}) {
 			told = p
 			_ = w.client.guard("OnProgress", func() { fn(p) })
+		}
+		switch err := w.finished(ctx, task); {
+		case err != nil && task.Status.Final():
+			return nil, err
+		case err != nil:
+			return nil, w.leave(ctx, task.ID, err)
 		}
 		if task.Status == protocol.TaskInputRequired {
 			begin := time.Now()

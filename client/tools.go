@@ -171,6 +171,9 @@ func toolSize(t *Tool, headers []facts.Header) int {
 	if t.Annotations != nil {
 		n += len(t.Annotations.Title)
 	}
+	if t.Execution != nil {
+		n += len(t.Execution.TaskSupport)
+	}
 	for _, h := range headers {
 		n += 3*text + len(h.Name)
 		for _, name := range h.Path {

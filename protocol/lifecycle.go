@@ -67,6 +67,7 @@ type ServerCapabilities struct {
 	Resources    *ResourcesCapability `json:"resources,omitempty"`
 	Tools        *ListCapability      `json:"tools,omitempty"`
 	Events       *struct{}            `json:"events,omitempty"` // as clients before SEP-3415 look for it
+	Tasks        json.RawMessage      `json:"tasks,omitempty"`  // in 2025-11-25, as it came
 	Extensions   map[string]any       `json:"extensions,omitempty"`
 }
 

@@ -25,8 +25,8 @@ const (
 	MethodTasksUpdate = "tasks/update"
 	MethodTasksCancel = "tasks/cancel"
 
-	// Requests of clients about tasks that only 2025-11-25 has, as an experiment. Servers
-	// and clients of this module do not use them.
+	// Requests of clients about tasks that only 2025-11-25 has, as an experiment.
+	// Servers of this module have no such tasks.
 	MethodTasksList   = "tasks/list"
 	MethodTasksResult = "tasks/result"
 

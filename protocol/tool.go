@@ -13,8 +13,20 @@ type Tool struct {
 	InputSchema  json.RawMessage  `json:"inputSchema"`
 	OutputSchema json.RawMessage  `json:"outputSchema,omitempty"`
 	Annotations  *ToolAnnotations `json:"annotations,omitempty"`
+	Execution    *ToolExecution   `json:"execution,omitempty"` // in 2025-11-25
 	Meta         map[string]any   `json:"_meta,omitempty"`
 }
+
+// ToolExecution says how a tool of a server of 2025-11-25 is called.
+type ToolExecution struct {
+	TaskSupport string `json:"taskSupport,omitempty"` // TaskRequired, TaskOptional, or "forbidden", which "" stands for
+}
+
+// The values of [ToolExecution.TaskSupport] with which a call may become a task.
+const (
+	TaskRequired = "required"
+	TaskOptional = "optional"
+)
 
 // CallToolParams are the params of tools/call (server/tools of every revision).
 // Arguments encode to an object; nil leaves them out. InputResponses and

@@ -108,8 +108,10 @@ func PassReadError(e *protocol.Error, rev protocol.Revision, uri string, missing
 	return &own
 }
 
-// ToolFor returns t without what rev lacks.
+// ToolFor returns t without what rev lacks, and without tasks of 2025-11-25, which servers of
+// this module do not have.
 func ToolFor(t protocol.Tool, rev protocol.Revision) protocol.Tool {
+	t.Execution = nil
 	if !rev.Has(protocol.FeatureTitles) {
 		if t.Title != "" && rev.Has(protocol.FeatureToolAnnotations) {
 			hints := protocol.ToolAnnotations{}

@@ -42,6 +42,9 @@ func serve(name string, args []string) {
 	case "shows":
 		s.also = `,"resources":{}`
 		s.tools, s.answers = showing()
+	case "tasks":
+		serveTasks()
+		return
 	case "much":
 		serveMuch(s)
 	case "asks":

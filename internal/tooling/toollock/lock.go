@@ -53,9 +53,10 @@ func New(server, instructions string, tools []protocol.Tool) (*Lock, error) {
 	return l, nil
 }
 
-// newDefinition leaves the icons out, whose data changes nothing that a model sees.
+// newDefinition leaves out the icons and how the tool is called, which change nothing that a
+// model sees.
 func newDefinition(tool protocol.Tool) (definition, error) {
-	tool.Icons = nil
+	tool.Icons, tool.Execution = nil, nil
 	text, err := json.Marshal(tool)
 	if err != nil {
 		return nil, err

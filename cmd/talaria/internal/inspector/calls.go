@@ -33,6 +33,7 @@ type call struct {
 	At        time.Time        `json:"at"`
 	Took      float64          `json:"took,omitempty"` // milliseconds
 	Progress  *client.Progress `json:"progress,omitempty"`
+	Task      *runningTask     `json:"task,omitempty"`   // that it has become
 	Result    string           `json:"result,omitempty"` // as it came, indented
 	Error     *callError       `json:"error,omitempty"`
 	Issues    []schema.Issue   `json:"issues,omitempty"` // of structured content against the tool's output schema
@@ -42,6 +43,7 @@ type call struct {
 	Cut       bool             `json:"cut,omitempty"`     // its result was not kept
 	Before    int64            `json:"before,omitempty"`  // the call whose result can be compared; filled in when it is shown
 	safe      *call            // what outlives the inspector; nil while that is not known
+	asTask    bool
 	cancel    context.CancelFunc
 }
 
@@ -178,7 +180,7 @@ func (c *calls) recent() []call {
 
 // start calls a tool, gets a prompt or reads a resource, and returns the number of
 // the call.
-func (c *calls) start(i *Inspector, method, tool, arguments string) (int64, error) {
+func (c *calls) start(i *Inspector, method, tool, arguments string, asTask bool) (int64, error) {
 	to := i.current()
 	if to == nil {
 		return 0, errNoConnection
@@ -187,7 +189,7 @@ func (c *calls) start(i *Inspector, method, tool, arguments string) (int64, erro
 		return 0, errors.New("invalid arguments: not JSON")
 	}
 	ctx, cancel := context.WithCancel(i.ctx)
-	one := &call{Method: method, Tool: tool, Label: visible.Line(tool, visible.Name), Arguments: arguments, cancel: cancel}
+	one := &call{Method: method, Tool: tool, Label: visible.Line(tool, visible.Name), Arguments: arguments, asTask: asTask, cancel: cancel}
 	one.safe = safe(i, one)
 	if err := c.begin(one); err != nil {
 		cancel()
@@ -213,7 +215,13 @@ func (c *calls) run(ctx context.Context, i *Inspector, to *client.Client, one *c
 	var err error
 	switch one.Method {
 	case protocol.MethodToolsCall:
-		if result, err = to.Call(ctx, one.Tool, json.RawMessage(one.Arguments), progress); err == nil {
+		options := []client.CallOption{progress, client.OnTask(func(t *client.Task) {
+			c.change(func() { one.Task = taskOf(t) })
+		})}
+		if one.asTask {
+			options = append(options, client.AsTask())
+		}
+		if result, err = to.Call(ctx, one.Tool, json.RawMessage(one.Arguments), options...); err == nil {
 			raw = result.Raw
 		}
 	case protocol.MethodPromptsGet:

@@ -46,6 +46,7 @@ type entry struct {
 	Fails         int             `json:"fails,omitempty"` // findings that hosts refuse or change it for
 	title, about  string          // as they came
 	input, output json.RawMessage // schemas of what it takes and of what it gives
+	task          bool            // a tool that is called as a task only
 	raw           json.RawMessage // as it was sent
 }
 
@@ -224,6 +225,17 @@ func readTool(text []byte, e *entry) error {
 			e.Marks = append(e.Marks, "read-only")
 		} else if a.DestructiveHint != nil && *a.DestructiveHint {
 			e.Marks = append(e.Marks, "destructive")
+		}
+		if a.IdempotentHint != nil && *a.IdempotentHint {
+			e.Marks = append(e.Marks, "idempotent")
+		}
+		if a.OpenWorldHint != nil && *a.OpenWorldHint {
+			e.Marks = append(e.Marks, "open world")
+		}
+	}
+	if t.Execution != nil {
+		if e.task = t.Execution.TaskSupport == protocol.TaskRequired; e.task {
+			e.Marks = append(e.Marks, "runs as a task")
 		}
 	}
 	return err

@@ -195,6 +195,7 @@ type state struct {
 	HTTP         bool                     `json:"http,omitempty"`    // curl can make the calls
 	Logs         bool                     `json:"logs,omitempty"`    // the server has a level of logs
 	Check        counts                   `json:"check"`             // how much the verdict has
+	Tasks        bool                     `json:"tasks,omitempty"`   // the server lists its tasks
 }
 
 func (i pages) snapshot() state {
@@ -221,6 +222,7 @@ func (i pages) snapshot() state {
 		info := protocol.Implementation{Name: visible.Line(known.Info.Name, visible.Name), Title: visible.Line(known.Info.Title, visible.Name),
 			Version: visible.Line(known.Info.Version, visible.Name)}
 		s.Server, s.Revision, s.Logs = &info, i.client.Revision().String(), i.client.Supports("logging")
+		s.Tasks = listsTasks(i.client)
 		s.Instructions = visible.Text(known.Instructions, 64<<10)
 	}
 	return s
@@ -458,7 +460,7 @@ func (i pages) startCall(w http.ResponseWriter, r *http.Request) {
 	}
 	var id int64
 	if err == nil {
-		id, err = i.calls.start(i.Inspector, method, q.Tool, q.Arguments)
+		id, err = i.calls.start(i.Inspector, method, q.Tool, q.Arguments, e.task)
 	}
 	if err != nil {
 		refuse(w, http.StatusConflict, err)

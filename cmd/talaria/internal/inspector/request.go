@@ -30,6 +30,7 @@ func (i pages) request(w http.ResponseWriter, r *http.Request) {
 		Method string
 		Params struct {
 			Level    string
+			TaskID   string
 			Ref      struct{ Type, Name, URI string }
 			Argument struct{ Name, Value string }
 			Context  struct{ Arguments map[string]string }
@@ -59,6 +60,10 @@ func (i pages) request(w http.ResponseWriter, r *http.Request) {
 	case protocol.MethodComplete:
 		c := client.Completion{Prompt: p.Ref.Name, Template: p.Ref.URI, Argument: p.Argument.Name, Value: p.Argument.Value, Context: p.Context.Arguments}
 		result, err = i.complete(ctx, to, c)
+	case protocol.MethodTasksList:
+		result, err = taskList(ctx, to)
+	case protocol.MethodTasksCancel:
+		err = to.CancelTask(ctx, p.TaskID)
 	default:
 		refuse(w, http.StatusBadRequest, fmt.Errorf("the page makes no request %q", visible.Line(q.Method, visible.Name)))
 		return

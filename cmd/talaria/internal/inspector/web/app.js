@@ -5,6 +5,7 @@ import { address, chooseServer, count, enter, failed, finder, get, post, listen,
 import { ctrl, usePages } from './pages.js'
 import { Code } from './json.js'
 import { Check, sum } from './check.js'
+import { Running, Tasks } from './tasks.js'
 import { Asked, Try, again, enterForm, keyOf, kinds, kindOf, link, page, signs, took } from './call.js'
 
 let named = '' // the server that is shown, if there are several
@@ -123,6 +124,7 @@ function Offer({ state, ready, kind, tool, choose, edit }) {
   return html`<nav aria-label="Offer"><input id="filter" type="search" placeholder="filter  /" aria-label="filter the lists" value=${filter} onInput=${e => setFilter(e.currentTarget.value)}
         onKeyDown=${e => { if (e.key === 'Enter' && !ctrl(e)) e.preventDefault(), Object.keys(kinds).some(k => wanted(state[k], finds).slice(0, 1).map(t => choose(t.name, false, k)).length); if (e.key === 'Escape') setFilter('') }} />
       <${Lists} lists=${state} ready=${ready} word=${filter.trim()} finds=${finds} kind=${kind} tool=${tool} choose=${choose} />
+      <${Running} calls=${state.calls} edit=${edit} />
       <${Recent} calls=${state.calls} problem=${state.problem} edit=${edit} />
     </nav>`
 }
@@ -228,6 +230,7 @@ function Server({ state, close }) {
     ${s && html`<div class="bar"><button onClick=${() => ask('ping', {}, 'answered after ')}>Ping</button>
       ${state.logs && html`<label>Log level <select onChange=${e => ask('logging/setLevel', { level: e.currentTarget.value }, 'set after ')}><option value="" disabled selected>server default</option>${levels.map(l => html`<option>${l}</option>`)}</select></label>`}
       <span class="dim num" role="status">${said}</span></div>`}
+    ${state.tasks && html`<${Tasks} />`}
     ${state.instructions && html`<h3>Instructions</h3><p class="description">${state.instructions}</p>`}
     ${state.capabilities && html`<h3>Capabilities</h3><div class="boxed" tabindex="0" role="region" aria-label="Capabilities"><${Code} text=${JSON.stringify(state.capabilities)} /></div>`}
     ${state.stderr?.length > 0 && html`<h3>Standard error</h3><pre class="boxed" tabindex="0">${state.stderr.join('\n')}</pre>`}</main>`

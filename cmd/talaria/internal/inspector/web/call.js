@@ -168,7 +168,7 @@ export function Try({ kind, tool, state, edit, back }) {
         <button aria-pressed=${side === 'model'} onClick=${() => setSide('model')}>${kind === 'tool' ? 'What the model sees' : 'Definition'}</button></div>
       <${Asked} state=${state} />
       ${side === 'model' ? html`<${Definition} form=${form} at=${place} />`
-        : call ? html`<${Result} call=${listed?.state === 'running' && listed.id === call.id ? { ...call, progress: listed.progress } : call} cancel=${() => del('/api/calls/' + call.id)} http=${state.http} repeat=${repeat} edit=${kind === 'template' ? null : () => edit(call, kind)} />`
+        : call ? html`<${Result} call=${listed?.state === 'running' && listed.id === call.id ? { ...call, progress: listed.progress, task: listed.task } : call} cancel=${() => del('/api/calls/' + call.id)} http=${state.http} repeat=${repeat} edit=${kind === 'template' ? null : () => edit(call, kind)} />`
         : !state.questions.length && html`<p class="dim empty">The result appears here. <kbd>Ctrl ↵</kbd> ${{ Call: 'calls the tool', Get: 'gets the prompt', Read: 'reads the resource' }[verb]}.</p>`}</div>
   </main>`
 }
@@ -211,7 +211,8 @@ function Result({ call, cancel, http, repeat, edit }) {
       <span class="space"></span><span class="dim num">call ${call.id}</span>
       ${call.state === 'running' && html`<button onClick=${cancel}>Cancel</button>`}</div>
     ${call.earlier && (call.partial || call.cut) && html`<p class="dim">Only a part of this call was kept: secrets and long texts are left out.</p>`}
-    ${call.state === 'running' && p && html`<div class="progress"><progress max=${p.Total || undefined} value=${p.Total ? p.Progress : undefined} aria-label="progress"></progress> <span class="num">${p.Progress}${p.Total ? ' of ' + p.Total : ''}</span> ${p.Message}</div>`}
+    ${call.state === 'running' && p && !(call.task && !p.Progress) && html`<div class="progress"><progress max=${p.Total || undefined} value=${p.Total ? p.Progress : undefined} aria-label="progress"></progress> <span class="num">${p.Progress}${p.Total ? ' of ' + p.Total : ''}</span> ${p.Message}</div>`}
+    ${call.state === 'running' && call.task && html`<p role="status">This call runs as a task: ${call.task.message || call.task.status.replace('_', ' ')}.</p>`}
     ${call.error && html`<div class="failure"><p>${call.error.message}</p>${call.error.code ? html`<p class="dim num">code ${call.error.code}</p>` : null}${call.error.data && html`<div tabindex="0" role="region" aria-label="Data of the error"><${Code} text=${call.error.data} /></div>`}</div>`}
     ${call.issues?.length > 0 && html`<ul class="bad">${call.issues.map(i => html`<li>${seen(i.path) || 'the result'}: ${i.message}</li>`)}</ul>`}
     ${call.state !== 'running' && html`<div class="tabs acts"><span class="tabs" role="group" aria-label="How the result is shown">${views.map(v => html`<button aria-pressed=${v === chosen} onClick=${() => setView(v)}>${v}</button>`)}</span>
