@@ -163,10 +163,14 @@ type Limits struct {
 	// their histories, the least recently added to first. After that, messages outside
 	// of requests are dropped, first those of the client that has read nothing for the
 	// longest time. Waiting messages use at most three quarters of it. The notification
-	// that a list has changed is never dropped.
+	// that a list has changed is never dropped, but may lose its params.
+	//
+	// One principal can use a tenth, at least 6 MiB; beyond that only its own sessions
+	// make room. Anonymous clients can use half once a client with a name has come.
+	// With a negative SessionsPerPrincipal there is no such share.
 	MessageMemory int
-	// URIMemory limits the bytes of the URIs that sessions subscribe to; 64 MiB. Beyond
-	// it no session subscribes.
+	// URIMemory limits the bytes of the URIs that sessions subscribe to; 64 MiB, a tenth
+	// of it per principal. Beyond it no session subscribes.
 	URIMemory int
 	// ClientMemory limits the bytes of the descriptions of the clients of sessions beyond
 	// 2 KiB each; 64 MiB, a tenth of it per principal. If there is no room, sessions that

@@ -139,3 +139,44 @@ func TestDroppedIsLoggedOverHTTP(t *testing.T) {
 		})
 	}
 }
+
+// That a list has changed comes to a slow consumer, whatever else is dropped for it and
+// however often the list changes: once for each subscription.
+func TestListChangesAreKept(t *testing.T) {
+	changes := []string{protocol.MethodToolsChanged, protocol.MethodPromptsChanged, protocol.MethodResourcesChanged}
+	for name, most := range map[string]int{"callbacks": maxNotifications, "a reader": maxListened} {
+		var b backlog
+		push := func(method, params string) int64 {
+			return b.push(delivery{Notification: Notification{Method: method, Params: json.RawMessage(params)}}, most)
+		}
+		dropped := int64(0)
+		for _, method := range changes {
+			for _, subscription := range []string{"", `{"_meta":{"io.modelcontextprotocol/subscriptionId":1}}`, `{"_meta":{"io.modelcontextprotocol/subscriptionId":2}}`} {
+				dropped += push(method, subscription)
+			}
+		}
+		for n := range 3 * most {
+			dropped += push("notifications/message", `{}`)
+			if n%10 == 0 {
+				dropped += push(changes[n%3], "")
+			}
+		}
+		seen, others := map[string]bool{}, int64(0)
+		for d, ok := b.shift(); ok; d, ok = b.shift() {
+			if d.isListChange() {
+				seen[d.Method+string(d.Params)] = true
+			} else {
+				others++
+			}
+		}
+		if len(seen) != 9 || dropped+others != int64(3*most) || others == 0 || b.size != 0 {
+			t.Errorf("%s: %d changes, %d others, %d dropped, %d bytes left", name, len(seen), others, dropped, b.size)
+		}
+		for n := range 2 * most { // of as many subscriptions
+			push(changes[0], fmt.Sprint(n))
+		}
+		if len(b.queue) != most {
+			t.Errorf("%s: %d wait", name, len(b.queue))
+		}
+	}
+}

@@ -235,7 +235,7 @@ func TestNotificationsEnd(t *testing.T) {
 		every, logs := c.Notifications(ctx), c.Notifications(t.Context(), "notifications/message")
 		unused := c.Notifications(ctx)
 		for range maxListened + 10 {
-			c.notifications.push(Notification{Method: "notifications/tools/list_changed"}, nil)
+			c.notifications.push(Notification{Method: "notifications/acme/row"}, nil)
 		}
 		c.notifications.push(Notification{Method: "notifications/message"}, nil)
 		synctest.Wait()

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"sync"
@@ -67,8 +68,17 @@ type delivery struct {
 // size returns the number of bytes that count for maxQueued.
 func (d *delivery) size() int { return len(d.Method) + len(d.Params) }
 
+// isListChange reports whether the notification says that a list has changed.
+func (d *delivery) isListChange() bool {
+	switch d.Method {
+	case protocol.MethodToolsChanged, protocol.MethodPromptsChanged, protocol.MethodResourcesChanged:
+		return true
+	}
+	return false
+}
+
 // backlog is a queue with a limit on its length and on its bytes. The oldest
-// entries are dropped.
+// entries are dropped, and of changes of a list all but the last.
 type backlog struct {
 	queue []delivery
 	size  int // of all, in bytes
@@ -78,8 +88,17 @@ type backlog struct {
 func (b *backlog) push(d delivery, most int) (dropped int64) {
 	b.queue = append(b.queue, d)
 	b.size += d.size()
-	for ; len(b.queue) > most || b.size > maxQueued && len(b.queue) > 1; dropped++ {
-		b.shift()
+	for moved := 0; len(b.queue) > most || b.size > maxQueued && len(b.queue) > 1; {
+		oldest, _ := b.shift()
+		repeats := func(d delivery) bool { return d.Method == oldest.Method && bytes.Equal(d.Params, oldest.Params) }
+		switch {
+		case !oldest.isListChange() || moved > most:
+			dropped++
+		case !slices.ContainsFunc(b.queue, repeats): // each subscription has other params
+			b.queue = append(b.queue, oldest)
+			b.size += oldest.size()
+			moved++
+		}
 	}
 	return dropped
 }

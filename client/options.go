@@ -85,7 +85,8 @@ type Options struct {
 
 	// OnNotification receives every notification of the server but progress, which
 	// belongs to a call, one after the other in their order. One that is slow delays
-	// the others, and past 1024 that wait the oldest are dropped.
+	// the others, and past 1024 that wait the oldest are dropped, but not that a list
+	// has changed.
 	OnNotification func(Notification)
 	// OnLog receives the log messages of the server, as OnNotification does.
 	// Without it they go to Logger.

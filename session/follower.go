@@ -174,7 +174,7 @@ func (t *follower) flush() (over bool, err error) {
 	for _, e := range events {
 		t.opened = true
 		t.fresh += eventOverhead + len(e.message)
-		t.relay.m.budget.release(len(e.message))
+		t.session.history.budget.release(len(e.message))
 		if err != nil || over {
 			continue // what it counts for is given back
 		}
@@ -298,7 +298,7 @@ func (t *follower) receive(e *followBatch, messages []byte) {
 		if e.First+uint64(i) != t.came+1 {
 			continue // it has come, or what is before it has not
 		}
-		if !t.relay.m.budget.reserve(size) {
+		if !t.session.history.budget.reserve(size) {
 			t.gap = true
 			break
 		}
@@ -331,7 +331,7 @@ func (t *follower) close() {
 	t.mu.Lock()
 	t.closed = true
 	for _, e := range t.queue {
-		t.relay.m.budget.release(len(e.message))
+		t.session.history.budget.release(len(e.message))
 	}
 	t.queue = nil
 	t.mu.Unlock()

@@ -2,7 +2,6 @@ package session
 
 import (
 	"bytes"
-	"container/list"
 	"encoding/base64"
 	"errors"
 	"slices"
@@ -42,9 +41,9 @@ var (
 type history struct {
 	pending  *inflight.Pending // of the session: questions that are lost fail
 	revision protocol.Revision
-	maxEvent int           // bytes of an event that is kept
-	budget   *memoryBudget // of all sessions; nil without a Manager
-	node     uint64        // of this replica, for the ids of events; 0 without a Store
+	maxEvent int      // bytes of an event that is kept
+	budget   *account // of the principal; nil without a Manager
+	node     uint64   // of this replica, for the ids of events; 0 without a Store
 	numbers  *counters
 	lates    *savedAnswers      // nil without a Store
 	late     func(answer event) // stores an answer while its client is disconnected; nil without a Store
@@ -53,7 +52,7 @@ type history struct {
 	limit   int // bytes of messages; 0 disables the history, and is set at the end of the session
 	size    int
 	cost    int                      // in the budget
-	place   *list.Element            // there; nil if nothing is kept
+	place   *place                   // there; nil if nothing is kept
 	records []event                  // oldest first
 	lost    []event                  // questions that are kept no more
 	begun   uint64                   // streams of answers

@@ -165,10 +165,18 @@ func (src *leader) handleRequest(a *followRequest) {
 	src.wake()
 }
 
+// account returns what events count for; nil if the session is not here, and has none.
+func (src *leader) account() *account {
+	if src.session == nil {
+		return nil
+	}
+	return src.session.history.budget
+}
+
 // release gives back what an event counts for. src.mu is held.
 func (src *leader) release(e queuedEvent) {
 	src.bytes -= eventOverhead + len(e.message)
-	src.relay.m.budget.release(eventOverhead + len(e.message))
+	src.account().release(eventOverhead + len(e.message))
 }
 
 // wake makes the goroutine look.
@@ -226,7 +234,7 @@ func (src *leader) enqueue(id string, message []byte) error {
 // add puts an event into the queue. src.mu is held.
 func (src *leader) add(e queuedEvent) error {
 	size := eventOverhead + len(e.message)
-	if src.bytes+size > followQueueBytes || !src.relay.m.budget.reserve(size) {
+	if src.bytes+size > followQueueBytes || !src.account().reserve(size) {
 		src.end = reasonSlow
 		return errFollowerSlow
 	}

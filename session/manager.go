@@ -58,10 +58,11 @@ type Config struct {
 	// client that has read nothing for longest. Waiting messages have three quarters of
 	// Memory. List changes are never dropped.
 	//
-	// 0 means no limit.
+	// A named principal has a tenth, at least leastShare, unless MaxPerPrincipal is
+	// negative; anonymous clients have half once there is one. 0 means no limit.
 	Memory int
-	// URIMemory bounds the URIs of the subscriptions of all sessions, in bytes; beyond it
-	// no session subscribes. 0 means no limit.
+	// URIMemory bounds the URIs of the subscriptions of all sessions, in bytes, a tenth
+	// for each principal; beyond it no session subscribes. 0 means no limit.
 	URIMemory int
 	// ClientMemory bounds the client information above 2 KiB per session, in bytes, a
 	// tenth for each principal. If it is full, sessions without a request after
@@ -119,8 +120,8 @@ type Manager struct {
 	clock   storeClock    // of the Store
 	relay   *resumer      // nil without a Store
 	inboxes sync.Map      // *Session with a stream here that reads its inbox, by the box
-	uris    memoryBudget  // the same, of what they subscribed to
 	places  *share.Shares // sessions
+	uris    *share.Shares // bytes of what they subscribed to
 	clients *share.Shares // bytes of what clients say of themselves
 	ctx     context.Context
 	stop    context.CancelCauseFunc
@@ -155,8 +156,9 @@ func NewManager(config Config) *Manager {
 	m := &Manager{config: config, sessions: make(map[string]*Session), ending: make(map[*Session]bool), attached: make(map[*Session]func(error))}
 	m.clock.zero = time.Now()
 	m.contact.Lease, m.besides = endLeaseTTL, make(chan struct{}, maxBackground)
-	m.budget.limit, m.uris.limit = config.Memory, config.URIMemory
+	m.budget.setLimit(config.Memory, config.MaxPerPrincipal)
 	m.places = share.New("sessions", config.MaxSessions, config.MaxPerPrincipal, share.Always)
+	m.uris = share.New("bytes of URIs that clients subscribed to", config.URIMemory, min(config.MaxPerPrincipal, 0), share.Half)
 	m.clients = share.New("bytes of what clients say of themselves", config.ClientMemory, min(config.MaxPerPrincipal, 0), share.Half)
 	m.ctx, m.stop = context.WithCancelCause(context.Background())
 	if config.Store != nil {

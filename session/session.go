@@ -250,6 +250,7 @@ func (s *Session) end(reason error, atOnce bool) func() {
 	s.history.close()
 	s.subscriptions.clear(s)
 	s.outbox.close()
+	s.outbox.budget.close()
 	ended := s.endCallbacks(atOnce)
 	s.mu.Unlock()
 	s.Inflight.CancelAll(reason)
@@ -259,10 +260,11 @@ func (s *Session) end(reason error, atOnce bool) func() {
 
 // countIn makes a session count in the limits of a Manager. The session is not shared yet.
 func (s *Session) countIn(m *Manager) {
-	s.history.limit, s.history.maxEvent, s.history.budget = m.config.History, m.config.MaxEvent, &m.budget
-	s.outbox.session, s.outbox.budget, s.outbox.dropped = s, &m.budget, m.config.Dropped
+	budget := m.budget.open(s.principal)
+	s.history.limit, s.history.maxEvent, s.history.budget = m.config.History, m.config.MaxEvent, budget
+	s.outbox.session, s.outbox.budget, s.outbox.dropped = s, budget, m.config.Dropped
 	s.subscriptions.topics = m.config.Topics
-	s.subscriptions.countIn(&m.uris)
+	s.subscriptions.countIn(m.uris, s.principal)
 }
 
 // Use keeps the session alive for a request, until Release is called.
@@ -509,6 +511,9 @@ func (s *Session) enqueue(message []byte, all bool) (here, sent bool) {
 		here = true
 		if room {
 			sent, queued = s.outbox.enqueue(message)
+		}
+		if change := bareChange(message); !sent && change != nil {
+			sent, _ = s.outbox.enqueue(change)
 		}
 		if !sent {
 			say = s.outbox.lose(1)

@@ -2,7 +2,6 @@ package session
 
 import (
 	"bytes"
-	"container/list"
 	"slices"
 	"time"
 
@@ -29,9 +28,9 @@ const maxStreams = 8
 // histories to make room; they are released when it is taken out.
 type streamQueue struct {
 	session *Session            // whose it is
-	budget  *memoryBudget       // of all sessions; nil without a Manager
+	budget  *account            // of the principal; nil without a Manager
 	dropped func(*Session, int) // see Config.Dropped; nil is nothing
-	place   *list.Element       // in memoryBudget.unread, while bytes is not 0
+	place   *place              // in memoryBudget.unread, while bytes is not 0
 	open    []*outStream        // streams, oldest first
 	ending  []*outStream        // those that are over, and send what they have
 	waiting [][]byte            // messages for the next stream
@@ -205,10 +204,19 @@ func (b *streamQueue) drop() (n int) {
 		return 0
 	}
 	of := func(queue *[][]byte) bool {
-		before := len(*queue)
-		*queue = slices.DeleteFunc(*queue, func(m []byte) bool { return cost(m) > 0 })
-		n += before - len(*queue)
-		return len(*queue) < before
+		before, kept := len(*queue), (*queue)[:0]
+		for _, m := range *queue {
+			change := bareChange(m)
+			switch {
+			case change == nil:
+				n++
+			case !slices.ContainsFunc(kept, func(m []byte) bool { return bytes.Equal(m, change) }):
+				kept = append(kept, change)
+			}
+		}
+		clear((*queue)[len(kept):])
+		*queue = kept
+		return len(kept) < before
 	}
 	of(&b.waiting)
 	for _, out := range slices.Concat(b.open, b.ending) {
@@ -226,9 +234,24 @@ func (b *streamQueue) drop() (n int) {
 // says that a list has changed. There is one such message for each list, which waits
 // at most once, and its text is the same for all sessions.
 func cost(message []byte) int {
-	rest, ok := bytes.CutPrefix(message, []byte(`{"jsonrpc":"2.0","method":"`))
-	if method, whole := bytes.CutSuffix(rest, []byte(`"}`)); ok && whole && slices.Contains(topics.ListTopics[:], string(method)) {
+	if len(bareChange(message)) == len(message) {
 		return 0
 	}
 	return len(message)
+}
+
+// bareChange returns the notification that a list has changed without its params, and nil
+// for any other message. Where there is no room for the params, it goes out in place of
+// the message: clients then read the list all the same.
+func bareChange(message []byte) []byte {
+	const start, end = `{"jsonrpc":"2.0","method":"`, `"}`
+	rest, ok := bytes.CutPrefix(message, []byte(start))
+	method, params, whole := bytes.Cut(rest, []byte(`"`))
+	switch {
+	case !ok || !whole || !slices.Contains(topics.ListTopics[:], string(method)):
+		return nil
+	case string(params) == "}":
+		return message
+	}
+	return slices.Concat(message[:len(start)+len(method)], []byte(end))
 }

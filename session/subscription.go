@@ -3,6 +3,7 @@ package session
 import (
 	"slices"
 
+	"github.com/talaria-go/mcp/internal/share"
 	"github.com/talaria-go/mcp/internal/topics"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/scale"
@@ -16,9 +17,10 @@ func uriCost(uri string) int { return 128 + len(uri) }
 // session guards them. If replicas share the session, the replica with its stream
 // subscribes to the topics and notifies the client.
 type subscriptions struct {
-	budget *memoryBudget // of all sessions; nil without a Manager
-	uris   map[string]struct{}
-	bytes  int // of the URIs
+	shares    *share.Shares // bytes of all sessions; nil without a Manager
+	principal string        // whose they are
+	uris      map[string]struct{}
+	bytes     int // of the URIs
 
 	topics *topics.Hub // nil without other replicas
 	joined bool
@@ -79,7 +81,7 @@ func (u *subscriptions) add(s *Session, uri string, max int, since scale.Rev) (a
 	if _, there := u.uris[uri]; there {
 		return false, true
 	}
-	if len(u.uris) >= max || u.bytes+len(uri) > wire.MaxSubscribed || !u.budget.reserve(uriCost(uri)) {
+	if len(u.uris) >= max || u.bytes+len(uri) > wire.MaxSubscribed || !u.reserve(uri) {
 		return false, false
 	}
 	if u.uris == nil {
@@ -93,6 +95,18 @@ func (u *subscriptions) add(s *Session, uri string, max int, since scale.Rev) (a
 	return true, true
 }
 
+// reserve takes the room for a URI, and tells whether there is any.
+func (u *subscriptions) reserve(uri string) bool {
+	return u.shares == nil || u.shares.Take(u.principal, uriCost(uri)) == nil
+}
+
+// release gives back what reserve has taken.
+func (u *subscriptions) release(uri string) {
+	if u.shares != nil {
+		u.shares.Give(u.principal, uriCost(uri))
+	}
+}
+
 // remove removes a URI, and tells whether it was there.
 func (u *subscriptions) remove(uri string) bool {
 	if _, ok := u.uris[uri]; !ok {
@@ -100,7 +114,7 @@ func (u *subscriptions) remove(uri string) bool {
 	}
 	delete(u.uris, uri)
 	u.bytes -= len(uri)
-	u.budget.release(uriCost(uri))
+	u.release(uri)
 	if u.joined {
 		u.topics.Unsubscribe(topics.ResourceTopic(uri))
 	}
@@ -111,7 +125,7 @@ func (u *subscriptions) remove(uri string) bool {
 func (u *subscriptions) clear(s *Session) {
 	u.unsubscribeAll(s, false)
 	for uri := range u.uris {
-		u.budget.release(uriCost(uri))
+		u.release(uri)
 	}
 	u.uris, u.bytes = nil, 0
 }
@@ -133,10 +147,10 @@ func (u *subscriptions) change(s *Session, from, to []string, since scale.Rev) {
 
 // countIn makes the URIs count in a budget from now on. Ones for which there is
 // no room are dropped. No topics have been joined for them yet.
-func (u *subscriptions) countIn(all *memoryBudget) {
+func (u *subscriptions) countIn(all *share.Shares, principal string) {
 	uris := u.uris
 	u.clear(nil)
-	u.budget = all
+	u.shares, u.principal = all, principal
 	for uri := range uris {
 		u.add(nil, uri, len(uris), 0)
 	}
