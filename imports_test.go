@@ -97,7 +97,7 @@ var importGraph = map[string][]string{
 	"client/internal/sselink":          {"internal/clients/attend", "internal/wire", "internal/pause", "protocol", "transport", "client/internal/link", "internal/clients/origin"},
 	"client/internal/httplink":         {"internal/clients/attend", "internal/facts", "internal/jsonx", "internal/wire", "internal/pause", "protocol", "transport", "client/internal/link", "internal/clients/origin", "client/internal/sselink"},
 	"client":                           {"internal/tooling/toollock", "internal/clients/attend", "internal/wire", "internal/facts", "internal/safely", "internal/visible", "internal/pause", "internal/jsonx", "transport", "protocol", "schema/raw", "internal/inflight", "client/internal/link", "client/internal/connlink", "client/internal/httplink", "client/internal/sselink", "internal/clients/origin", "transport/websocket"},
-	"client/internal/reconnector":      {"internal/clients/attend", "internal/inflight", "internal/pause", "client"},
+	"client/internal/reconnector":      {"internal/clients/attend", "client/internal/link", "internal/inflight", "internal/pause", "client"},
 	"client/skills":                    {"internal/jsonx", "client", "internal/facts", "internal/skillhead", "internal/visible", "internal/wire", "protocol"},
 	"client/config":                    {"internal/jsonx", "client", "internal/tooling/files"},
 	"client/pool":                      {"internal/clients/attend", "client", "client/internal/link", "client/internal/reconnector", "internal/pause", "protocol"},

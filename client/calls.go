@@ -475,6 +475,10 @@ func (c *Client) Listen(ctx context.Context, filter Filter, fn func(Notification
 		}
 		return nil, wrap("listen", protocol.MethodListen, err)
 	}
+	if link.IsResumed(ctx) {
+		c.subs.forget()
+		s.resumed()
+	}
 	return s, nil
 }
 

@@ -76,6 +76,10 @@ func Connect(ctx context.Context, t Transport, opts *Options) (*Client, error) {
 	}
 	if err == nil && c.opts.Listen != nil {
 		_, err = c.Listen(ctx, *c.opts.Listen, nil)
+		if errors.Is(err, ErrUnsupported) { // it agrees to nothing, as other servers to less than all
+			safely.Log(c.opts.Logger.Warn().Str("server", c.server).Err(visible.Error(err)), "the server does not notify of changes")
+			err = nil
+		}
 	}
 	if err != nil {
 		c.life.setState(StateDisconnected, err)

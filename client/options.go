@@ -95,12 +95,13 @@ type Options struct {
 	// that to the server, which in modern revisions means nothing.
 	LogLevel protocol.Level
 	// Listen has the subscription from the start; nil means none in modern
-	// revisions. Legacy servers announce changed lists without a subscription.
+	// revisions. Legacy servers announce changed lists without a subscription. A server
+	// without subscriptions is a line in the log of Logger.
 	Listen *Filter
 	// OnResumed is called when a subscription is open again after it was
-	// interrupted. Changes in between were not notified: read again what matters.
-	// What the client has cached of the server is dropped before. It may be called
-	// by several goroutines at once.
+	// interrupted, also by a pool or a group at another connection. Changes in between
+	// were not notified: read again what matters. What the client has cached of the
+	// server is dropped before. It may be called by several goroutines at once.
 	OnResumed func(s *Subscription)
 	// Trace receives every message, or batch, that comes or goes, as JSON text
 	// that is valid during the call only: one of the server before anything else

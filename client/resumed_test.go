@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/protocol"
@@ -84,12 +87,50 @@ func TestResumedStream(t *testing.T) {
 	}
 }
 
+// A server that does not resume a stream gets a request for a new one, and what was missed
+// is said. One that has no streams any more is connected to again.
+func TestResumeRefused(t *testing.T) {
+	for _, status := range []int{http.StatusBadRequest, http.StatusGone, http.StatusConflict, http.StatusMethodNotAllowed, http.StatusNotImplemented} {
+		for _, always := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				s := fixture(t, &mcp.Options{Revisions: []protocol.Revision{protocol.V20250618}})
+				f := &breaking{inner: s.Handler(), id: "1", refuse: status, always: always}
+				resumed := make(chan *Subscription, 10)
+				c, err := Connect(t.Context(), HTTP("http://server.example/mcp", &HTTPOptions{Client: &http.Client{Transport: f}}), &Options{
+					Listen: &Filter{ToolsListChanged: true}, OnResumed: func(s *Subscription) { resumed <- s },
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				first := c.SessionID()
+				time.Sleep(time.Minute)
+				f.mu.Lock()
+				open := f.open
+				f.mu.Unlock()
+				if len(resumed) != 1 || open == always || (c.SessionID() == first) == always || c.State() != StateReady {
+					t.Errorf("%d, always %v: OnResumed was called %d times, a stream is open: %v, the session is the first: %v, %v", status, always, len(resumed), open, c.SessionID() == first, c.State())
+				}
+				if err := c.Close(); err != nil {
+					t.Error(err)
+				}
+				if err := s.Shutdown(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
 // breaking is a server whose first stream for notifications breaks; the second
 // one stays.
 type breaking struct {
-	inner http.Handler
-	mu    sync.Mutex
-	n     int
+	inner  http.Handler
+	id     string // of the first event, "" for none
+	refuse int    // the status for a stream that is resumed, 0 for a stream
+	always bool   // refuse is that of every later stream
+	mu     sync.Mutex
+	n      int
+	open   bool // a stream without end
 }
 
 func (f *breaking) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -108,7 +149,12 @@ func (f *breaking) RoundTrip(r *http.Request) (*http.Response, error) {
 	f.mu.Lock()
 	f.n++
 	n := f.n
+	refused := f.refuse != 0 && n > 1 && (f.always || r.Header.Get("Last-Event-ID") != "")
+	f.open = n > 1 && !refused
 	f.mu.Unlock()
+	if refused {
+		return &http.Response{StatusCode: f.refuse, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+	}
 	body, w := io.Pipe()
 	context.AfterFunc(r.Context(), func() { _ = body.CloseWithError(r.Context().Err()) })
 	go func() {
@@ -117,6 +163,9 @@ func (f *breaking) RoundTrip(r *http.Request) (*http.Response, error) {
 			_, _ = io.WriteString(w, `data: {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/subscriptionId":`+id+"}}}\n\n")
 		} else {
 			_, _ = io.WriteString(w, ": open\n\n")
+			if f.id != "" {
+				_, _ = fmt.Fprintf(w, "id: %s\ndata:\n\n", f.id)
+			}
 		}
 		if n == 1 {
 			time.Sleep(10 * time.Second) // the subscription is there by then
@@ -234,5 +283,42 @@ func TestHealthCheck(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// A server without subscriptions is connected to, and the log says what is missing there.
+func TestListenIsRefused(t *testing.T) {
+	for _, code := range []protocol.Code{protocol.CodeMethodNotFound, protocol.CodeInternal} {
+		tr := scripted(t, func(s *script) {
+			s.modernHello()
+			for h := s.next(); h != nil; h = s.next() {
+				if h.Method == protocol.MethodListen {
+					s.fault(h, int(code), "no")
+				} else if h.ID != nil {
+					s.say(`{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete"}}`, h.ID)
+				}
+			}
+		})
+		var log logText
+		logger := zerolog.New(&log)
+		c, err := Connect(t.Context(), tr, &Options{Revisions: []protocol.Revision{protocol.Latest}, Listen: &Filter{ToolsListChanged: true}, Logger: &logger})
+		if code == protocol.CodeInternal {
+			if err == nil {
+				t.Error("a server whose subscriptions fail is connected to")
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sub, err := c.Listen(t.Context(), Filter{ToolsListChanged: true}, nil); !errors.Is(err, ErrUnsupported) {
+			t.Errorf("Listen: %v, %v", sub, err)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if n := strings.Count(log.String(), "the server does not notify of changes"); n != 1 {
+			t.Errorf("%d lines: %s", n, log.String())
+		}
 	}
 }

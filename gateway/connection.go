@@ -106,7 +106,7 @@ func (c *connection) options() *client.Options {
 	o.Tasks, o.LaxCapabilities, o.NoCache, o.Cache, o.Pin, o.CheckArguments = client.TasksOff, true, true, nil, nil, false
 	o.Logger = g.log
 	o.Listen = &client.Filter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true}
-	state, notified := o.OnState, o.OnNotification
+	state, notified, resumed := o.OnState, o.OnNotification, o.OnResumed
 	o.OnState = func(s client.State, err error) {
 		if s == client.StateReady && (c.ready.Swap(true) || c.listFault() != nil) {
 			c.change() // the server may have changed, or can be listed now
@@ -119,6 +119,12 @@ func (c *connection) options() *client.Options {
 		c.notified(n)
 		if notified != nil {
 			notified(n)
+		}
+	}
+	o.OnResumed = func(s *client.Subscription) {
+		c.missed(s.Accepted())
+		if resumed != nil {
+			resumed(s)
 		}
 	}
 	o.OnLog = c.logged
@@ -218,7 +224,7 @@ func (c *connection) list(ctx context.Context) error {
 	c.fault = err
 	c.mu.Unlock()
 	if now != nil {
-		c.watched.Restore(ctx, cl)
+		c.missed(protocol.SubscriptionFilter{ResourceSubscriptions: c.watched.Restore(ctx, cl)})
 		before := c.catalog.Swap(now)
 		late := c.late.Swap(false)
 		c.upstream.offered(c, now, before, late)
@@ -317,7 +323,9 @@ func (c *connection) watch(ctx context.Context, uri string) error {
 	if err != nil {
 		return err
 	}
-	return c.watched.Add(ctx, cl, uri, maxWatched)
+	restored, err := c.watched.Add(ctx, cl, uri, maxWatched)
+	c.missed(protocol.SubscriptionFilter{ResourceSubscriptions: restored})
+	return err
 }
 
 // close ends the connection and waits for that.
@@ -342,6 +350,16 @@ func (c *connection) notified(n client.Notification) {
 		if jsonx.Unmarshal(n.Params, &params) == nil {
 			u.gateway.server.ResourceUpdated(params.URI)
 		}
+	}
+}
+
+// missed notifies of what may have changed while the upstream did not notify.
+func (c *connection) missed(of protocol.SubscriptionFilter) {
+	if of.ToolsListChanged || of.PromptsListChanged || of.ResourcesListChanged {
+		c.change()
+	}
+	for _, uri := range of.ResourceSubscriptions {
+		c.upstream.gateway.server.ResourceUpdated(uri)
 	}
 }
 

@@ -15,8 +15,8 @@ const leastShare = 6 << 20
 //
 // If the budget is full, histories make room first, the least recently added to first.
 // Then the session whose client has read nothing for longest drops its waiting messages.
-// If a share is full, only the sessions of its principal make room. What waits has at most
-// three quarters of the limit, and of a share.
+// If a share is full, only the sessions of its principal make room. Waiting messages
+// have at most three quarters of the limit, and of a share.
 //
 // Its lock comes after those of a Session and of a history.
 type memoryBudget struct {
@@ -96,7 +96,7 @@ func (b *memoryBudget) open(principal string) *account {
 	return a
 }
 
-// close ends the use of the account by a session. What it has is given back all the same.
+// close ends the use of the account by a session. Calls of release and unqueue may follow.
 func (a *account) close() {
 	if a == nil {
 		return

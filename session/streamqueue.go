@@ -242,7 +242,7 @@ func cost(message []byte) int {
 
 // bareChange returns the notification that a list has changed without its params, and nil
 // for any other message. Where there is no room for the params, it goes out in place of
-// the message: clients then read the list all the same.
+// the message: clients read the list after either.
 func bareChange(message []byte) []byte {
 	const start, end = `{"jsonrpc":"2.0","method":"`, `"}`
 	rest, ok := bytes.CutPrefix(message, []byte(start))

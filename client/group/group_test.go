@@ -319,3 +319,35 @@ func TestGroupConfig(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The first subscription of a client that is open again at another connection says so, however
+// long the server was away.
+func TestGroupResumed(t *testing.T) {
+	for _, rev := range []protocol.Revision{protocol.V20250618, protocol.V20260728} {
+		for _, away := range []time.Duration{0, 2 * time.Hour} {
+			synctest.Test(t, func(t *testing.T) {
+				b := backendtest.New(t, "a", nil)
+				g := group.New(nil)
+				resumed := make(chan *client.Subscription, 10)
+				if err := g.Add("a", b.Transport(), &client.Options{Revisions: []protocol.Revision{rev}, Listen: &client.Filter{ToolsListChanged: true},
+					OnResumed: func(s *client.Subscription) { resumed <- s }}); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Minute)
+				if len(resumed) != 0 {
+					t.Errorf("%s: it was never interrupted", rev)
+				}
+				b.Cut(errors.New("away"))
+				time.Sleep(away)
+				b.Accept()
+				time.Sleep(5 * time.Minute)
+				if len(resumed) != 1 || !(<-resumed).Accepted().ToolsListChanged {
+					t.Errorf("%s, away for %v: OnResumed was called %d times", rev, away, len(resumed))
+				}
+				if err := g.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}

@@ -144,7 +144,9 @@ func TestPoolListen(t *testing.T) {
 		t.Run(rev.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := backendtest.New(t, "a", nil)
-				p := newPool(t, b, pool.Options{Size: 2, Client: &client.Options{Revisions: []protocol.Revision{rev}}})
+				resumed := make(chan *client.Subscription, 10)
+				p := newPool(t, b, pool.Options{Size: 2, Client: &client.Options{Revisions: []protocol.Revision{rev},
+					OnResumed: func(s *client.Subscription) { resumed <- s }}})
 				heard := make(chan string, 10)
 				ctx, cancel := context.WithCancelCause(t.Context())
 				ended := make(chan error, 1)
@@ -169,6 +171,14 @@ func TestPoolListen(t *testing.T) {
 						t.Fatalf("%d notifications after %d losses; %+v", len(heard), i, p.Stats())
 					}
 					<-heard
+					if len(resumed) != min(i, 1) {
+						t.Errorf("OnResumed was called %d times after the loss %d", len(resumed), i)
+					}
+					if i > 0 {
+						if sub := <-resumed; len(sub.Accepted().ResourceSubscriptions) != 1 {
+							t.Errorf("%+v is resumed", sub.Accepted())
+						}
+					}
 					b.Cut(nil)
 				}
 				left := errors.New("the user left")

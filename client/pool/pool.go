@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/client/internal/reconnector"
 	"github.com/talaria-go/mcp/internal/clients/attend"
 	"github.com/talaria-go/mcp/internal/pause"
@@ -577,22 +578,27 @@ func (p *Pool) SetLevel(ctx context.Context, level protocol.Level, options ...cl
 }
 
 // Listen is Client.Listen on one of the connections, and on another one when that
-// is lost; changes in between are missed. It returns when ctx ends, with its
+// is lost. Changes in between are missed: Options.Client.OnResumed is called. It returns when ctx ends, with its
 // cause, when the server ends the subscription, with nil, when no connection is
 // ready in time, or when 4 connections in a row were lost before the server
 // agreed. It waits before each of them, as Options.Client.Reconnect says.
 func (p *Pool) Listen(ctx context.Context, filter client.Filter, fn func(client.Notification)) error {
 	backoff := cmp.Or(p.client.Reconnect, &client.Backoff{})
+	moved := false
 	for n := 0; ; n++ {
 		m, c, err := p.checkout(ctx)
 		if err != nil {
 			return err
 		}
-		sub, err := c.Listen(ctx, filter, fn)
+		opening := ctx
+		if moved {
+			opening = link.Resumed(ctx)
+		}
+		sub, err := c.Listen(opening, filter, fn)
 		err = p.lost(m.count(err))
 		m.release() // before it waits, so that the connection can be removed
 		if err == nil {
-			n = -1
+			n, moved = -1, true
 			select {
 			case <-sub.Done():
 				err = p.lost(sub.Err())

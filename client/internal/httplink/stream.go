@@ -201,6 +201,11 @@ func (s *stream) follow(ctx context.Context) {
 		case had && (errors.Is(err, link.ErrSession) || errors.Is(err, attend.ErrUnauthorized)), had && s.failures > maxAttempts && !errors.Is(err, errEnded):
 			s.l.to.Lost(fmt.Errorf("the stream of what the server sends is lost: %w", err))
 			return
+		case had && lasting && s.lastID != "":
+			s.lastID = "" // the server has nothing more of that stream
+		case had && lasting:
+			s.l.to.Lost(fmt.Errorf("the server takes no stream any more: %w", err))
+			return
 		case lasting, !had && s.failures > maxAttempts:
 			return // most servers have none
 		}

@@ -163,3 +163,15 @@ func Callback(logger *zerolog.Logger, name string, fn func()) error {
 	}
 	return err
 }
+
+// resumedKey is the key of Resumed in a context.
+type resumedKey struct{}
+
+// Resumed returns a context for Client.Listen and client.Connect that open a subscription
+// in place of one that was interrupted, at another Client: Options.OnResumed is called.
+func Resumed(ctx context.Context) context.Context {
+	return context.WithValue(ctx, resumedKey{}, true)
+}
+
+// IsResumed reports whether ctx is that of Resumed.
+func IsResumed(ctx context.Context) bool { return ctx.Value(resumedKey{}) != nil }

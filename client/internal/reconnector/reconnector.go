@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/internal/clients/attend"
 	"github.com/talaria-go/mcp/internal/inflight"
 	"github.com/talaria-go/mcp/internal/pause"
@@ -171,6 +172,9 @@ func (r *Reconnector) connect(ctx context.Context, changed chan<- struct{}) (*cl
 		if r.Options.OnState != nil {
 			r.Options.OnState(state, err)
 		}
+	}
+	if r.opened > 0 { // only this goroutine changes it
+		ctx = link.Resumed(ctx)
 	}
 	return client.Connect(ctx, r.Transport, &opts)
 }

@@ -52,15 +52,15 @@ func (r *Recent) Empty() bool {
 	return len(r.wanted) == 0
 }
 
-// Add subscribes to a resource at c, which has at most max.
-func (r *Recent) Add(ctx context.Context, c *client.Client, uri string, max int) error {
-	r.Restore(ctx, c)
+// Add subscribes to a resource at c, which has at most max, after Restore.
+func (r *Recent) Add(ctx context.Context, c *client.Client, uri string, max int) (restored []string, err error) {
+	restored = r.Restore(ctx, c)
 	var ended error
 	if oldest := r.Want(uri, max); oldest != "" {
 		_, ended = r.set.Remove(oldest) // first, since the server may have the same limit
 	}
-	_, err := r.set.Add(ctx, c, uri)
-	return errors.Join(ended, err)
+	_, err = r.set.Add(ctx, c, uri)
+	return restored, errors.Join(ended, err)
 }
 
 // Remove ends the subscription to a resource.
@@ -72,21 +72,23 @@ func (r *Recent) Remove(uri string) error {
 	return err
 }
 
-// Restore subscribes to all resources at c, if that has taken the place of another client.
-// What the server does not take is tried again when it is wanted again.
-func (r *Recent) Restore(ctx context.Context, c *client.Client) {
+// Restore subscribes to all resources at c, if that has taken the place of another client,
+// and returns them: changes in between were not notified. What the server does not take is
+// tried again when it is wanted again.
+func (r *Recent) Restore(ctx context.Context, c *client.Client) (restored []string) {
 	r.mu.Lock()
 	same := r.client == c
 	r.client = c
 	wanted := slices.Clone(r.wanted)
 	r.mu.Unlock()
 	if same {
-		return
+		return nil
 	}
 	r.set.Clear()
 	for _, uri := range wanted {
 		_, _ = r.set.Add(ctx, c, uri) // it is tried again when it is wanted again
 	}
+	return wanted
 }
 
 // Follow makes r want what another one does, too; r has at most max.

@@ -212,7 +212,9 @@ func (p *Proxy) open(ctx context.Context, session string, way Connect) (*connect
 		}
 	}
 	o.OnNotification = func(e client.Notification) { p.tell(session, e) }
+	o.OnResumed = func(s *client.Subscription) { p.missed(session, s.Accepted()) }
 	if session == "" {
+		o.Listen = &client.Filter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true}
 		// Clients of revisions without sessions answer in a later request; the
 		// handlers are for the one client of older revisions.
 		o.Elicit, o.ElicitURL, o.Sample = p.asker.elicit, p.asker.elicit, p.asker.sample
@@ -451,6 +453,18 @@ func (p *Proxy) again(session string) {
 			p.warn(server.NotifyAll(method, nil), "notifying of a server that has come back")
 		} else if err := server.Notify(session, method, nil); !errors.Is(err, mcp.ErrSessionNotFound) {
 			p.warn(err, "notifying of a server that has come back")
+		}
+	}
+}
+
+// missed notifies clients of what may have changed while the server behind did not notify.
+func (p *Proxy) missed(session string, of protocol.SubscriptionFilter) {
+	if of.ToolsListChanged || of.PromptsListChanged || of.ResourcesListChanged {
+		p.again(session)
+	}
+	if server := p.server.Load(); server != nil {
+		for _, uri := range of.ResourceSubscriptions {
+			server.ResourceUpdated(uri)
 		}
 	}
 }

@@ -70,6 +70,7 @@ func (t *Terminal) Configure(o *client.Options) {
 		o.Sample = t.sample
 	}
 	o.OnLog = t.log
+	o.OnResumed = t.resumed
 	if t.opts.Verbose > 0 {
 		o.LogLevel = t.level
 	}
@@ -229,6 +230,13 @@ func (t *Terminal) Notice(format string, args ...any) {
 		bar.Hide()
 	}
 	t.opts.Editor.Notice(string(console.Sprintf(format, args...)))
+}
+
+// resumed says that changes may have been missed. It is client.Options.OnResumed.
+func (t *Terminal) resumed(s *client.Subscription) {
+	if a := s.Accepted(); a.ToolsListChanged || a.PromptsListChanged || a.ResourcesListChanged || len(a.ResourceSubscriptions) > 0 {
+		t.Notice("the subscription was interrupted and is open again: changes in between were not notified")
+	}
 }
 
 // Limit returns how long operations may continue without a sign of life.
