@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/auth"
+	"github.com/talaria-go/mcp/auth/internal/issuing"
+	"github.com/talaria-go/mcp/auth/internal/jwt"
 	"github.com/talaria-go/mcp/internal/bus"
 	"github.com/talaria-go/mcp/internal/outbound"
 	"github.com/talaria-go/mcp/internal/safely"
@@ -99,6 +102,8 @@ type Broker struct {
 	services map[string]*Service
 	vault    *vault     // the tokens of providers
 	connect  *connector // the page on which users connect services
+	entrance *entrance  // where users log in
+	visits   *visits
 	browsers browsers
 	pages    pages
 }
@@ -111,6 +116,8 @@ func New(issuer string, p *Provider, o *Options) (*Broker, error) {
 	b := &Broker{issuer: issuer, services: map[string]*Service{}}
 	if o != nil {
 		b.opts = *o
+		b.opts.Resources, b.opts.Scopes = slices.Clone(o.Resources), slices.Clone(o.Scopes)
+		b.opts.Keys, b.opts.Clients = slices.Clone(o.Keys), slices.Clone(o.Clients)
 	}
 	faults := b.faults()
 	if p == nil {
@@ -122,65 +129,116 @@ func New(issuer string, p *Provider, o *Options) (*Broker, error) {
 		return nil, fmt.Errorf("broker: %w", err)
 	}
 	b.login = newUpstream(p, b.opts.Transport)
-	store := b.opts.Store
-	if store == nil {
-		store = scale.NewLocal()
+	if b.opts.Store == nil {
+		b.opts.Store = scale.NewLocal()
 	}
 	var err error
-	b.vault, err = newVault(issuer, bus.Guard(store), b.opts.Keys)
+	b.vault, err = newVault(issuer, bus.Guard(b.opts.Store), b.opts.Keys)
 	tickets, err2 := seal.New("broker/connect", b.opts.Keys...)
 	if err := cmp.Or(err, err2); err != nil {
 		return nil, fmt.Errorf("broker: Keys: %w", err)
 	}
 	b.connect, b.browsers, b.pages = &connector{b, tickets}, browsers{b.secure}, newPages(b.opts.Name, issuer)
+	if b.entrance, err = newEntrance(b); err != nil {
+		return nil, fmt.Errorf("broker: %w", err)
+	}
+	b.visits = &visits{b, b.entrance.protocol.Keeper}
 	return b, nil
 }
 
 // faults returns what is wrong with issuer and options.
 func (b *Broker) faults() (faults []error) {
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 	u, err := url.Parse(b.issuer)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !outbound.Loopback(u.Hostname())):
-		faults = append(faults, fmt.Errorf("issuer %q is neither https nor on this machine", b.issuer))
+		fault("issuer %q is neither https nor on this machine", b.issuer)
 	case u.RawQuery != "" || u.Fragment != "" || u.User != nil || strings.HasSuffix(b.issuer, "/"):
-		faults = append(faults, fmt.Errorf("issuer %q has a query, a fragment, a user or a slash at its end", b.issuer))
+		fault("issuer %q has a query, a fragment, a user or a slash at its end", b.issuer)
 	default:
 		b.secure = u.Scheme == "https"
 	}
 	if len(b.opts.Keys) == 0 && (b.secure || b.opts.Store != nil) {
-		faults = append(faults, errors.New("Keys are missing: after a restart every client would have to be added again"))
+		fault("Keys are missing: after a restart every client would have to be added again")
 	}
 	if len(b.opts.Resources) == 0 {
-		faults = append(faults, errors.New("Resources are missing: name the URL of the MCP endpoint"))
+		fault("Resources are missing: name the URL of the MCP endpoint")
+	}
+	for _, resource := range b.opts.Resources {
+		if err := jwt.SafeURL(resource); err != nil || strings.Contains(resource, "#") {
+			fault("resource %q is not an https URL without fragment, or on this machine", resource)
+		}
+	}
+	for i, s := range b.opts.Scopes {
+		switch {
+		case s.Name == "" || strings.ContainsFunc(s.Name, func(c rune) bool { return c <= ' ' || c > '~' || c == '"' || c == '\\' }):
+			fault("scope %q has characters that no scope may have", s.Name)
+		case s.Name == issuing.Offline:
+			fault("scope offline_access is there already: leave it out")
+		case slices.ContainsFunc(b.opts.Scopes[:i], func(other Scope) bool { return other.Name == s.Name }):
+			fault("scope %q is there twice", s.Name)
+		}
+	}
+	for i, c := range b.opts.Clients {
+		if c.ID == "" || slices.ContainsFunc(b.opts.Clients[:i], func(other Client) bool { return other.ID == c.ID }) {
+			fault("client %q has no ID of its own", c.ID)
+		}
+		if len(c.RedirectURIs) == 0 {
+			fault("client %q has no RedirectURIs", c.ID)
+		}
+		for _, uri := range c.RedirectURIs {
+			if err := issuing.CheckRedirect(uri); err != nil {
+				fault("client %q: %w", c.ID, err)
+			}
+		}
+	}
+	for name, d := range map[string]time.Duration{"Lifetime": b.opts.Lifetime, "Refresh": b.opts.Refresh} {
+		if d < 0 || d > 0 && d < time.Second {
+			fault("%s %s is less than a second", name, d)
+		}
 	}
 	return faults
 }
 
 // Middleware answers the requests to the endpoints and pages of the Broker; all
 // others pass to next. It goes before the router of the whole host, as
-// auth.Resource.Metadata does.
-func (b *Broker) Middleware(next http.Handler) http.Handler { return next }
+// auth.Resource.Metadata does, and after the Services were made. With an issuer on
+// this machine, requests for another host are refused (DNS rebinding).
+func (b *Broker) Middleware(next http.Handler) http.Handler {
+	paths := b.entrance.paths()
+	at, _ := url.Parse(b.issuer) // New has parsed it
+	local := outbound.Loopback(at.Hostname())
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		methods, ours := paths[r.URL.Path]
+		serve := methods[r.Method]
+		switch {
+		case !ours:
+			next.ServeHTTP(w, r)
+		case local && !outbound.Loopback(hostOf(r)):
+			http.Error(w, "this host is not served here", http.StatusMisdirectedRequest)
+		case serve == nil:
+			w.Header().Set("Allow", strings.Join(slices.Sorted(maps.Keys(methods)), ", "))
+			http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+		default:
+			w.Header().Set("Cache-Control", "no-store")
+			serve(w, r)
+		}
+	})
+}
 
 // Verifier returns the Verifier of the tokens for a resource, for auth.New, which
 // learns the issuer from it.
-func (b *Broker) Verifier(resource string) auth.Verifier { return &verifier{b: b, resource: resource} }
+func (b *Broker) Verifier(resource string) auth.Verifier { return &verifier{b.entrance, resource} }
 
 // Revoke ends all logins of a user, at all replicas, within auth.Options.CacheFor.
 // Connections to services stay. A user who may still log in can do so
 // again.
 func (b *Broker) Revoke(ctx context.Context, principal string) error {
-	return errors.New("broker: not there yet")
-}
-
-// verifier is what Broker.Verifier returns.
-type verifier struct {
-	b        *Broker
-	resource string
-}
-
-// Verify implements auth.Verifier.
-func (v *verifier) Verify(ctx context.Context, token string) (*auth.Identity, error) {
-	return nil, auth.Invalid("the token is not one of this server")
+	if err := b.entrance.protocol.Users.End(ctx, issuing.Hash(principal), ""); err != nil {
+		return fmt.Errorf("broker: %w", err)
+	}
+	b.event(Event{Kind: "revoked", Principal: principal})
+	return nil
 }
 
 // accept asks Options.Accept about a client.

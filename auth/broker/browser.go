@@ -2,10 +2,10 @@ package broker
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
 	"net/http"
 	"time"
+
+	"github.com/talaria-go/mcp/auth/internal/issuing"
 )
 
 // cookieBrowser is the cookie by which pages know a browser again, so that a form that
@@ -41,29 +41,25 @@ func (b browsers) set(w http.ResponseWriter, name, value string, life time.Durat
 // of returns what names the browser of a request, and gives it such a name if it
 // has none: a hash of its cookie.
 func (b browsers) of(w http.ResponseWriter, r *http.Request) string {
-	if c, err := r.Cookie(b.name(cookieBrowser)); err == nil && len(c.Value) == len(rand.Text()) {
-		return hash(c.Value)
+	if name := b.at(r); name != "" {
+		return name
 	}
 	secret := rand.Text()
 	b.set(w, cookieBrowser, secret, 0)
 	return hash(secret)
 }
 
-// isAt reports whether the browser of a request has that name.
-func (b browsers) isAt(r *http.Request, name string) bool {
+// at returns what names the browser of a request, "" if it has no name.
+func (b browsers) at(r *http.Request) string {
 	c, err := r.Cookie(b.name(cookieBrowser))
-	return err == nil && hash(c.Value) == name
+	if err != nil || len(c.Value) != len(rand.Text()) {
+		return ""
+	}
+	return hash(c.Value)
 }
 
-// sameSite reports whether a form was sent by a page of this origin, as far as the browser
-// tells.
-func sameSite(r *http.Request) bool {
-	site := r.Header.Get("Sec-Fetch-Site")
-	return site == "" || site == "same-origin"
-}
+// isAt reports whether the browser of a request has that name.
+func (b browsers) isAt(r *http.Request, name string) bool { return name != "" && b.at(r) == name }
 
 // hash returns a name for a secret that does not reveal it.
-func hash(secret string) string {
-	sum := sha256.Sum256([]byte(secret))
-	return base64.RawURLEncoding.EncodeToString(sum[:])
-}
+func hash(secret string) string { return issuing.Hash(secret) }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/auth"
+	"github.com/talaria-go/mcp/auth/internal/issuing"
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/seal"
@@ -94,7 +95,7 @@ func (c *connector) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !ok:
 		b.pages.fault(w, http.StatusForbidden, over)
-	case !sameSite(r) || !b.browsers.isAt(r, t.Browser):
+	case !issuing.SameSite(r) || !b.browsers.isAt(r, t.Browser):
 		b.pages.fault(w, http.StatusForbidden, "Your browser kept no cookie (a proxy may have changed it), or this was begun in another one. Open the link again.")
 	case r.PostFormValue("answer") == "deny":
 		b.pages.show(w, http.StatusOK, "done", map[string]any{"Title": "Nothing was connected", "Text": "You may close this page."})
@@ -103,7 +104,7 @@ func (c *connector) serve(w http.ResponseWriter, r *http.Request) {
 		if r.PostFormValue("answer") == "again" {
 			params = map[string]string{"prompt": "login"}
 		}
-		b.leave(w, r, b.login, visit{purpose: "who", service: t.Service, data: dataOf(t)}, nil, params)
+		b.visits.leave(w, r, b.login, visit{purpose: "who", service: t.Service, data: dataOf(t)}, nil, params)
 	}
 }
 
@@ -133,7 +134,7 @@ func (c *connector) identified(w http.ResponseWriter, r *http.Request, a arrival
 	case s.key == "": // the login has its tokens
 		c.connected(w, r, a)
 	default:
-		c.b.leave(w, r, s.up, visit{purpose: "service", service: s.name, data: a.data}, s.opts.Scopes, nil)
+		c.b.visits.leave(w, r, s.up, visit{purpose: "service", service: s.name, data: a.data}, s.opts.Scopes, nil)
 	}
 }
 

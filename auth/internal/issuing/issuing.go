@@ -50,10 +50,9 @@ type Config struct {
 	Clients   []Client      // that are registered beforehand
 	Documents *http.Client  // fetches metadata of clients; nil for one that reaches public addresses
 	Metadata  map[string]any
-	// Browser is the cookie that binds a question to the browser that asked; "" binds
-	// none.
-	Browser string
-	Secure  bool // of that cookie
+	// Browser returns what a question is bound to: a name of the browser that asks, which
+	// gets one with create; "" if it has none. nil binds no question.
+	Browser func(w http.ResponseWriter, r *http.Request, create bool) string
 	// Accept says whether a client may be used.
 	Accept func(ctx context.Context, c *Client) error
 	// Ask shows the user what a client wants: a form that posts form as "id", the

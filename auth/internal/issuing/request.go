@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/talaria-go/mcp/internal/seal"
 )
 
 // Request is what a client asks its user for. It is made at the authorization
@@ -55,16 +57,13 @@ func requestOf(p []string) (*Request, bool) {
 	}, err == nil && time.Now().Before(time.Unix(until, 0))
 }
 
-// SealRequest seals a request for a use and a place, and OpenRequest opens it, if
-// its time is not over.
-func (s *Server) SealRequest(use, place string, q *Request) []byte {
-	return s.Keeper.Seal(use, place, q.parts()...)
-}
+// Text returns the request as a text, which is to be sealed.
+func (q *Request) Text() string { return string(seal.Binding(q.parts()...)) }
 
-// OpenRequest opens what SealRequest has sealed for the same use and place.
-func (s *Server) OpenRequest(use, place string, sealed []byte) (*Request, bool) {
-	p, ok := s.Keeper.Open(use, place, sealed, requestParts)
-	if !ok {
+// ParseRequest returns the request of a Text, if its time is not over.
+func ParseRequest(text string) (*Request, bool) {
+	p, ok := unpack([]byte(text))
+	if !ok || len(p) < requestParts {
 		return nil, false
 	}
 	return requestOf(p)
@@ -116,8 +115,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	req.ID, req.Until = rand.Text(), time.Now().Add(TimeToConsent)
-	form := s.SealRequest("question", s.browser(w, r, true), req)
-	s.c.Ask(w, r, req, base64.RawURLEncoding.EncodeToString(form))
+	s.c.Ask(w, r, req, s.Keeper.SealText("question", s.browser(w, r, true), req.parts()...))
 }
 
 // read reads the rest of a request, and returns what is wrong with it: an error
@@ -152,24 +150,12 @@ func (s *Server) read(req *Request, q url.Values) (code, description string) {
 	return "", ""
 }
 
-// browser returns what a question is bound to: the hash of a secret that the
-// browser of the user keeps. It is "" if there is none, and one is made if create.
+// browser returns what a question is bound to, "" for nothing.
 func (s *Server) browser(w http.ResponseWriter, r *http.Request, create bool) string {
-	if s.c.Browser == "" {
+	if s.c.Browser == nil {
 		return ""
 	}
-	secret := ""
-	if c, err := r.Cookie(s.c.Browser); err == nil && len(c.Value) == 2*len(rand.Text()) {
-		secret = c.Value
-	}
-	if secret == "" && !create {
-		return ""
-	}
-	if secret == "" {
-		secret = rand.Text() + rand.Text()
-		http.SetCookie(w, &http.Cookie{Name: s.c.Browser, Value: secret, Path: "/", HttpOnly: true, Secure: s.c.Secure, SameSite: http.SameSiteLaxMode})
-	}
-	return Hash(secret)
+	return s.c.Browser(w, r, create)
 }
 
 // Hash returns a SHA-256 hash as text.
@@ -198,16 +184,11 @@ func (s *Server) consent(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	place := s.browser(w, r, false)
-	if place == "" && s.c.Browser != "" {
+	if place == "" && s.c.Browser != nil {
 		s.c.Fault(w, r, http.StatusForbidden, TextCookie)
 		return
 	}
-	sealed, err := base64.RawURLEncoding.DecodeString(r.PostForm.Get("id"))
-	if err != nil {
-		s.c.Fault(w, r, http.StatusForbidden, TextOver)
-		return
-	}
-	parts, ok := s.Keeper.Open("question", place, sealed, requestParts)
+	parts, ok := s.Keeper.OpenText("question", place, r.PostForm.Get("id"), requestParts)
 	if !ok { // of another browser, or nothing of this server
 		s.c.Fault(w, r, http.StatusForbidden, TextCookie)
 		return
