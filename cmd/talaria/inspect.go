@@ -27,7 +27,11 @@ which is connected to when you choose it. What the file asks for with ${input:NA
 asked in the terminal, at the start.
 
 With -b and --file it shows a recording instead of a server: what talaria tap has
-written, or mcptest.Record in a test that failed.`
+written, or mcptest.Record in a test that failed. With a TARGET besides, each of its calls can be
+made again there, and the results be compared.
+
+With -b and --watch the TARGET is a Go package, such as . or ./cmd/weather. It is built, and again
+after each change of its sources; then the last call is made again, unless its tool is destructive.`
 
 func inspectCommand(c *console.Console) *cobra.Command {
 	o := &once{console: c}

@@ -34,6 +34,7 @@ type inBrowser struct {
 	*once
 	browser, noOpen bool
 	file            string // a recording
+	watch           bool   // the target is a Go package, which is built after each change
 	origins         []string
 }
 
@@ -43,13 +44,14 @@ func (b *inBrowser) add(cmd *cobra.Command) *cobra.Command {
 	flags.BoolVarP(&b.browser, "browser", "b", false, "see and try the server in a page, which opens in the browser; the link is on standard error")
 	flags.BoolVar(&b.noOpen, "no-open", false, "with -b: show the link and open nothing")
 	flags.StringArrayVar(&b.origins, "origin", nil, "with -b: let the page be opened at this `origin`, too, such as that of a tunnel; again for more")
-	flags.StringVar(&b.file, "file", "", "with -b and without TARGET: show this recording, a `file` of talaria tap or mcptest.Record, and what is appended to it")
+	flags.StringVar(&b.file, "file", "", "with -b: show this recording, a `file` of talaria tap or mcptest.Record, and what is appended to it; with TARGET, its calls can be replayed there")
+	flags.BoolVar(&b.watch, "watch", false, "with -b: TARGET is a Go package; build it after each change, connect again, and run the last call again")
 	wanted, show := cmd.Args, cmd.RunE
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if b.file != "" && len(args) > 0 {
-			return usage("--file shows a recording, and takes no TARGET beside it")
+		if b.watch && (b.file != "" || b.config != "") {
+			return usage("--watch is for a Go package, without --file and --config")
 		}
-		if b.file != "" || b.browser && b.config != "" && len(args) == 0 {
+		if b.file != "" && len(args) == 0 || b.browser && b.config != "" && len(args) == 0 {
 			return exactly()(cmd, args)
 		}
 		return wanted(cmd, args)
@@ -60,8 +62,8 @@ func (b *inBrowser) add(cmd *cobra.Command) *cobra.Command {
 			return usage("-b and --json exclude each other")
 		case b.browser:
 			return b.run(cmd.Context(), args)
-		case b.noOpen || b.file != "" || len(b.origins) > 0:
-			return usage("--no-open, --file and --origin are for -b")
+		case b.noOpen || b.watch || b.file != "" || len(b.origins) > 0:
+			return usage("--no-open, --file, --watch and --origin are for -b")
 		}
 		return show(cmd, args)
 	}
@@ -79,19 +81,26 @@ func (b *inBrowser) run(ctx context.Context, args []string) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	var all []*inspector.Inspector
 	if b.file != "" {
 		seen := inspector.New(inspector.Options{Target: filepath.Base(b.file), Version: version()})
 		defer seen.Close()
 		if err := seen.Follow(b.file); err != nil {
 			return usage("--file: %w", err)
 		}
-		return b.serve(ctx, []*inspector.Inspector{seen}, b.file)
+		if all = append(all, seen); len(args) == 0 {
+			return b.serve(ctx, all, b.file)
+		}
+		b.several = true
 	}
 	ed := editor.New(b.console, "")
 	defer ed.Close()
 	options, notices, err := b.prepare(b.console, ed)
 	if err != nil {
 		return err
+	}
+	if b.watch {
+		return b.watched(ctx, args, *options)
 	}
 	if len(args) > 0 {
 		if _, err := b.transport(kindAny, args, notices); err != nil { // which says what is wrong with the flags
@@ -102,7 +111,6 @@ func (b *inBrowser) run(ctx context.Context, args []string) error {
 	if b.timeout == 0 {
 		options.Timeout = -1
 	}
-	var all []*inspector.Inspector
 	for _, target := range targets {
 		all = append(all, b.inspector(target, *options))
 	}
@@ -113,8 +121,8 @@ func (b *inBrowser) run(ctx context.Context, args []string) error {
 		}
 		closing.Wait()
 	}()
-	all[0].Connect(0)
-	return b.serve(ctx, all, append([]string{b.config}, args...)...)
+	all[min(1, len(all)-len(targets))].Connect(0) // behind a recording
+	return b.serve(ctx, all, append([]string{b.config + b.file}, args...)...)
 }
 
 // configured are the targets of the configuration file: the named one, or all
@@ -149,13 +157,18 @@ func (b *inBrowser) configured(args []string) ([][]string, error) {
 
 // inspector is one server in the page.
 func (b *inBrowser) inspector(target []string, options client.Options) *inspector.Inspector {
+	return b.inspectorOf(target, func() []string { return target }, options)
+}
+
+// inspectorOf is one server, whose command is asked for before each connection.
+func (b *inBrowser) inspectorOf(target []string, command func() []string, options client.Options) *inspector.Inspector {
 	history, unkept := b.history(target)
 	return inspector.New(inspector.Options{
 		Target: target[0], Version: version(), Client: options, History: history, Unkept: unkept, Words: b.words(target),
 		Transport: func(stderr io.Writer, around func(http.RoundTripper) http.RoundTripper) (client.Transport, error) {
 			d := b.dialer
 			d.around = around
-			t, err := d.transport(kindAny, target, stderr)
+			t, err := d.transport(kindAny, command(), stderr)
 			if command, ok := t.(*client.CommandTransport); ok {
 				command.Stderr = stderr // whatever -v says
 			}

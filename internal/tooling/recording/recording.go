@@ -64,8 +64,8 @@ type line struct {
 // left out, and a note says so.
 const MaxEntry = 64 << 20
 
-// append adds an entry to dst, with its newline.
-func (e *Entry) append(dst []byte) ([]byte, error) {
+// Append adds an entry to dst, with its newline.
+func (e *Entry) Append(dst []byte) ([]byte, error) {
 	l := line{At: e.At.UTC(), Dir: e.Dir, Conn: e.Conn, HTTP: e.HTTP, ID: e.ID}
 	if utf8.Valid(e.Text) {
 		text := string(e.Text)

@@ -176,7 +176,7 @@ func FuzzRead(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			again, err := e.append(nil)
+			again, err := e.Append(nil)
 			if err != nil {
 				continue // a time that has no text
 			}

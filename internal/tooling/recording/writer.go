@@ -119,11 +119,11 @@ func (w *Writer) run() {
 
 // write writes one entry, or that there is no room for it.
 func (w *Writer) write(e Entry) (full bool, err error) {
-	text, err := e.append(nil)
+	text, err := e.Append(nil)
 	if err == nil && int64(len(text)) > w.left {
 		full = true
 		end := Entry{At: e.At, Dir: Note, Conn: e.Conn, Text: []byte("the recording is full: what follows is missing")}
-		text, err = end.append(nil)
+		text, err = end.Append(nil)
 	}
 	if err == nil {
 		w.left -= int64(len(text))

@@ -41,6 +41,7 @@ type call struct {
 	Earlier   bool             `json:"earlier,omitempty"` // of an earlier start
 	Partial   bool             `json:"partial,omitempty"` // its arguments are not all kept: it cannot be made again
 	Cut       bool             `json:"cut,omitempty"`     // its result was not kept
+	Again     int64            `json:"again,omitempty"`   // the call that this one repeats after a change of the server
 	Before    int64            `json:"before,omitempty"`  // the call whose result can be compared; filled in when it is shown
 	safe      *call            // what outlives the inspector; nil while that is not known
 	asTask    bool
@@ -178,9 +179,24 @@ func (c *calls) recent() []call {
 	return list[:min(len(list), 50)]
 }
 
+// last returns the last call of this start that can be made again.
+func (c *calls) last() (call, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := len(c.list); n > 0 && !c.list[n-1].Earlier && !c.list[n-1].Partial {
+		return *c.list[n-1], true
+	}
+	return call{}, false
+}
+
 // start calls a tool, gets a prompt or reads a resource, and returns the number of
 // the call.
 func (c *calls) start(i *Inspector, method, tool, arguments string, asTask bool) (int64, error) {
+	return c.startAgain(i, method, tool, arguments, asTask, 0)
+}
+
+// startAgain is start of a call that repeats another one, 0 for none.
+func (c *calls) startAgain(i *Inspector, method, tool, arguments string, asTask bool, again int64) (int64, error) {
 	to := i.current()
 	if to == nil {
 		return 0, errNoConnection
@@ -189,7 +205,7 @@ func (c *calls) start(i *Inspector, method, tool, arguments string, asTask bool)
 		return 0, errors.New("invalid arguments: not JSON")
 	}
 	ctx, cancel := context.WithCancel(i.ctx)
-	one := &call{Method: method, Tool: tool, Label: visible.Line(tool, visible.Name), Arguments: arguments, asTask: asTask, cancel: cancel}
+	one := &call{Method: method, Tool: tool, Label: visible.Line(tool, visible.Name), Arguments: arguments, asTask: asTask, Again: again, cancel: cancel}
 	one.safe = safe(i, one)
 	if err := c.begin(one); err != nil {
 		cancel()

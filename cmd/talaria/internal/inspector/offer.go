@@ -47,6 +47,7 @@ type entry struct {
 	title, about  string          // as they came
 	input, output json.RawMessage // schemas of what it takes and of what it gives
 	task          bool            // a tool that is called as a task only
+	destructive   bool
 	raw           json.RawMessage // as it was sent
 }
 
@@ -224,7 +225,7 @@ func readTool(text []byte, e *entry) error {
 		if a.ReadOnlyHint != nil && *a.ReadOnlyHint {
 			e.Marks = append(e.Marks, "read-only")
 		} else if a.DestructiveHint != nil && *a.DestructiveHint {
-			e.Marks = append(e.Marks, "destructive")
+			e.Marks, e.destructive = append(e.Marks, "destructive"), true
 		}
 		if a.IdempotentHint != nil && *a.IdempotentHint {
 			e.Marks = append(e.Marks, "idempotent")

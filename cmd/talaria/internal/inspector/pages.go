@@ -141,6 +141,9 @@ func api(i pages) http.Handler {
 	mux.HandleFunc("GET /api/calls/{id}", i.showCall)
 	mux.HandleFunc("DELETE /api/calls/{id}", i.cancelCall)
 	mux.HandleFunc("GET /api/calls/{id}/diff", past{i.Inspector}.showDiff)
+	mux.HandleFunc("POST /api/calls/{id}/against", i.against)
+	mux.HandleFunc("POST /api/replay", i.replay)
+	mux.HandleFunc("GET /api/save", exporter{i.Inspector}.save)
 	mux.HandleFunc("GET /api/export", exporter{i.Inspector}.export)
 	mux.HandleFunc("POST /api/history", past{i.Inspector}.keepDraft)
 	mux.HandleFunc("GET /api/verdict", i.showVerdict)
@@ -185,6 +188,7 @@ type state struct {
 	Instructions string                   `json:"instructions,omitempty"`
 	Failure      *failure                 `json:"failure,omitempty"`
 	Stderr       []string                 `json:"stderr,omitempty"`
+	Unbuilt      string                   `json:"unbuilt,omitempty"` // why the server does not build
 	Noise        string                   `json:"noise,omitempty"`
 	Connection   int                      `json:"connection"` // counts them
 	Questions    []*question              `json:"questions"`
@@ -211,6 +215,7 @@ func (i pages) snapshot() state {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	s.State, s.Failure, s.Connection, s.Noise = i.state, i.failure, i.attempt, i.noise
+	s.Unbuilt = i.unbuilt
 	s.Stderr = append(s.Stderr, i.stderr...)
 	if i.revision != 0 {
 		s.Pinned = i.revision.String()

@@ -76,6 +76,7 @@ type Inspector struct {
 	offered      map[string]*offer // by kind, of those that were listed
 	stderr       []string          // the last lines
 	partial      []byte            // of a line that has no end yet
+	unbuilt      string            // why the server does not build, with --watch
 	noise        string            // the first line that is not a message
 	opened       bool              // by the page
 	attempt      int               // counts connections: what comes late of an older one is dropped
@@ -134,6 +135,9 @@ func (i *Inspector) close() {
 
 // open connects, if nothing ever did.
 func (i *Inspector) open() {
+	if i.options.Transport == nil {
+		return // a recording
+	}
 	i.mu.Lock()
 	first := i.attempt == 0 && !i.opened
 	i.opened = true

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -283,7 +284,7 @@ func (s *Store) trim() {
 type Query struct {
 	Before int64    // older than this one; 0 means from the newest on
 	From   int64    // the oldest of this one and those that are newer; 0 means the newest of all
-	Kinds  []string // nil means all; "errors" is what has gone wrong
+	Kinds  []string // nil means all; "errors" is what has gone wrong, "log:LEVEL" log notifications from that level on
 	Text   string   // is in it, in upper or lower case
 	Limit  int
 }
@@ -349,6 +350,12 @@ func (s *Store) Rows(q Query) Page {
 
 func wanted(row *Row, kinds []string) bool {
 	for _, kind := range kinds {
+		if least, ok := strings.CutPrefix(kind, "log:"); ok {
+			var level, from protocol.Level
+			if row.Kind == "log" && from.UnmarshalText([]byte(least)) == nil && level.UnmarshalText([]byte(row.Level)) == nil && level >= from {
+				return true
+			}
+		}
 		if kind == row.Kind || kind == "errors" && (row.Status == "error" || row.Status == "failed" || row.Kind == "broken" || row.HTTP >= 400 && !row.expected()) {
 			return true
 		}

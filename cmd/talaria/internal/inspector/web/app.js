@@ -6,6 +6,7 @@ import { ctrl, usePages } from './pages.js'
 import { Code } from './json.js'
 import { Check, sum } from './check.js'
 import { Running, Tasks } from './tasks.js'
+import { Replay, SaveTraffic } from './replay.js'
 import { Asked, Try, again, enterForm, keyOf, kinds, kindOf, link, page, signs, took } from './call.js'
 
 let named = '' // the server that is shown, if there are several
@@ -80,7 +81,7 @@ function App({ head, several }) {
   const light = html`<button class="quiet" aria-label="light or dark" onClick=${() => setTheme(next)}>${sign}</button>`
   if (!state) return html`<${Alone} role="status" text=${lost || failed.text || 'connecting to talaria…'} />`
   if (state.state === 'recording') return html`<div class="recorded">
-    <header><h1 class="one">${state.target}</h1><span role="status">recording</span><span class="space"></span>${light}</header>
+    <header>${head || html`<h1 class="one">${state.target}</h1>`}<span role="status">recording</span><span class="space"></span>${light}</header>
     ${lost && html`<div class="banner" role="alert">${lost}</div>`}
     <main><${Traffic} state=${state} open=${true} /></main></div>`
   // edit opens the form of a call with its arguments, and its result beside it.
@@ -101,6 +102,7 @@ function App({ head, several }) {
       <button class="quiet" aria-pressed=${server === 'server'} onClick=${() => setServer(server !== 'server')}>Server</button>
       ${light}</header>
     ${lost && html`<div class="banner" role="alert">${lost}</div>`}
+    ${state.unbuilt && html`<div class="banner" role="alert"><strong>The server does not build.</strong> ${state.connection > 0 && 'The one before continues.'}<pre>${state.unbuilt}</pre></div>`}
     ${state.noise && html`<div class="banner" role="status">The server wrote a line to standard output that is not an MCP message: <code>${state.noise}</code>. Write logs to standard error.</div>`}
     <div class=${'panes' + (tool && ready || server || state.state === 'failed' ? ' has-tool' : '')}>
       <${Offer} state=${state} ready=${ready} kind=${kind} tool=${tool} choose=${choose} edit=${edit} />
@@ -236,7 +238,7 @@ function Server({ state, close }) {
     ${state.stderr?.length > 0 && html`<h3>Standard error</h3><pre class="boxed" tabindex="0">${state.stderr.join('\n')}</pre>`}</main>`
 }
 
-const chips = [['request', 'Requests'], ['notification,log,http', 'Notices'], ['stderr', 'stderr'], ['errors', 'Errors']]
+const chips = [['request', 'Requests'], ['notification,http', 'Notices'], ['log', 'Logs'], ['stderr', 'stderr'], ['errors', 'Errors']]
 
 const clock = at => { const d = new Date(at); return d.toTimeString().slice(0, 8) + '.' + String(d.getMilliseconds()).padStart(3, '0') }
 const size = n => n < 1000 ? n + ' B' : n < 1e6 ? (n / 1000).toFixed(1) + ' kB' : (n / 1e6).toFixed(1) + ' MB'
@@ -286,8 +288,10 @@ function Traffic({ state, open, toggle }) {
     <div class="bar">${toggle && html`<button class="quiet" aria-expanded=${open} onClick=${toggle}>Traffic ${open ? '▾' : '▴'}</button>`}
       <span class="num dim">${toggle && state.calls.length > 0 && count(state.calls.length, 'call') + ', '}${count(state.traffic, 'message')}${errors ? `, ${errors} failed` : ''}</span>${page.dropped > 0 && html` <span class="bad num">${count(page.dropped, 'message')} dropped: too many at once</span>`}
       ${!open && last && html`<span class="one dim">stderr: ${last}</span>`}
-      ${open && html`<span class="chips" role="group" aria-label="Kinds">${chips.map(([k, label]) => html`<button aria-pressed=${kinds === k} onClick=${() => { setKinds(kinds === k ? '' : k); go('') }}>${label}</button>`)}</span>
+      ${open && html`<span class="chips" role="group" aria-label="Kinds">${chips.map(([k, label]) => html`<button aria-pressed=${kinds.split(':')[0] === k} onClick=${() => { setKinds(kinds.split(':')[0] === k ? '' : k); go('') }}>${label}</button>`)}</span>
+        ${kinds.startsWith('log') && html`<select aria-label="least level" value=${kinds.slice(4)} onChange=${e => { setKinds(['log', e.currentTarget.value].filter(Boolean).join(':')); go('') }}><option value="">every level</option>${levels.slice(1).map(l => html`<option value=${l}>${l}${l !== 'emergency' && ' or worse'}</option>`)}</select>`}
         <input type="search" placeholder="find in messages" aria-label="find in messages" value=${text} onInput=${e => { setText(e.currentTarget.value); go('') }} />
+        <${SaveTraffic} />
         ${at && html`<button class="quiet" onClick=${() => go('')}>newest</button>`}
         ${page.rows.length === most && html`<button class="quiet" onClick=${() => go('before=' + page.rows.at(-1).seq)}>older</button>`}`}</div>
     ${open && html`<div class="split"><div class="rows" tabindex="0" role="region" aria-label="Messages" ref=${box} onKeyDown=${key}>
@@ -299,13 +303,13 @@ function Traffic({ state, open, toggle }) {
         <td class="num right">${r.kind === 'http' ? took(r.took) : r.kind === 'request' ? (r.status ? took(r.took ?? 0) : '…') : ''}</td>
         <td class="num right dim">${r.kind === 'stderr' || r.kind === 'http' ? '' : r.kind === 'request' ? `${size(r.out)} → ${r.in ? size(r.in) : '…'}` : size(r.out)}</td>
         <td><span class=${r.status ? (fine.test(r.status) ? 'dim' : 'bad') : r.kind === 'broken' ? 'bad' : ''}>${r.status || r.kind === 'broken' && r.kind}</span> ${r.http ? html`<span class=${'num ' + (r.http >= 400 && !fine.test(r.status) ? 'bad' : 'dim')} title="status of HTTP">${r.http}</span>` : r.kind === 'http' ? html`<span class="bad">failed</span>` : ''}</td></tr>`)}</tbody></table></div>
-      ${chosen > 0 && html`<${Message} seq=${chosen} close=${() => setChosen(0)} fresh=${(r => r && r.status + ' ' + r.http)(page.rows.find(r => r.seq === chosen))} />`}</div>`}
+      ${chosen > 0 && html`<${Message} seq=${chosen} live=${state.state === 'recording' && state.servers?.length > 1 && state.servers[1].label} close=${() => setChosen(0)} fresh=${(r => r && r.status + ' ' + r.http)(page.rows.find(r => r.seq === chosen))} />`}</div>`}
   </section>`
 }
 
 const asSent = text => text
 
-function Message({ seq, close, fresh }) {
+function Message({ seq, live, close, fresh }) {
   const [m, setM] = useState(null)
   const [raw, setRaw] = useState(false)
   const [secrets, setSecrets] = useState(false)
@@ -316,6 +320,7 @@ function Message({ seq, close, fresh }) {
     <button class="quiet" aria-pressed=${raw} onClick=${() => setRaw(!raw)}>as sent</button><button class="quiet" onClick=${close}>close</button></div>
     ${m.error && html`<p class="bad">${m.error}</p>`}
     ${(m.texts ?? []).map((t, i) => t && html`<div class="dim">${i ? 'answer' : m.row.kind}</div><${Code} text=${t} as=${raw ? asSent : indent} label=${i ? 'Answer' : 'Message'} />`)}
+    ${live && /^(tools\/call|prompts\/get|resources\/read)$/.test(m.row?.method) && m.row.from === 'client' && html`<${Replay} key=${seq} seq=${seq} live=${live} />`}
     ${m.exchanges?.map((x, i) => html`<${Exchange} key=${i} x=${x} open=${one === null ? m.row.kind === 'http' : one === i} show=${is => show(is ? i : -1)} secrets=${secrets} toggle=${() => setSecrets(!secrets)} />`)}</div>`
 }
 

@@ -138,6 +138,7 @@ export function Try({ kind, tool, state, edit, back }) {
     return () => removeEventListener('keydown', key)
   }, [])
   const repeat = () => begin(kindOf(call), call.tool, call.arguments, true) // the call that is shown, as it was
+  d.call = state.calls.find(c => c.again && c.again === d.call)?.id ?? d.call // a server that was built again has made it again
   const listed = state.calls.find(c => c.id === d.call)
   useEffect(() => {
     if (d.call && (call?.id !== d.call || call.state === 'running' && listed && listed.state !== 'running')) get('/api/calls/' + d.call).then(setCall, () => setCall(null))
@@ -184,7 +185,7 @@ export const at = (v, name) => v instanceof Map ? v.get(name) : undefined
 
 export const took = ms => ms === undefined ? '' : ms < 10 ? ms.toFixed(1) + ' ms' : ms < 1000 ? Math.round(ms) + ' ms' : (ms / 1000).toFixed(1) + ' s'
 
-const words = { running: 'running', done: 'done', failed: 'the tool failed', invalid: 'invalid result', error: 'error', cancelled: 'cancelled' }
+export const words = { running: 'running', done: 'done', failed: 'the tool failed', invalid: 'invalid result', error: 'error', cancelled: 'cancelled' }
 export const signs = { running: '…', done: '✓', failed: '✗', invalid: '✗', error: '✗', cancelled: '–' }
 
 function useNow(every, on) {
@@ -282,14 +283,15 @@ function Text({ text, type = '', name, of, lone, room }) {
     : lone ? html`<${Code} text=${text} />` : html`<${Value} text=${text} room=${room} />`}</div>`
 }
 
-// Save saves a text as a file.
+// saveFile lets the browser save a text.
+export function saveFile(name, text) {
+  const url = URL.createObjectURL(new Blob([text])), a = document.createElement('a')
+  Object.assign(a, { href: url, download: name }).click()
+  setTimeout(() => URL.revokeObjectURL(url), 60e3)
+}
+
 function Save({ text, name }) {
-  const save = () => {
-    const url = URL.createObjectURL(new Blob([text])), a = document.createElement('a')
-    Object.assign(a, { href: url, download: name }).click()
-    setTimeout(() => URL.revokeObjectURL(url), 60e3)
-  }
-  return html`<button class="quiet" data-name=${name} onClick=${save}>save</button>`
+  return html`<button class="quiet" data-name=${name} onClick=${() => saveFile(name, text)}>save</button>`
 }
 
 // Content is one item. Pictures and sounds are shown as such and never as a
@@ -339,13 +341,17 @@ function Media({ kind, type, data, name = '', of }) {
 
 function Diff({ call }) {
   const [d, setD] = useState(null)
-  const [lines, pager, from] = usePages(d?.lines ?? [], 400, 'lines')
   useEffect(() => { get(`/api/calls/${call.id}/diff`).then(setD, e => setD({ error: e.message })) }, [call.id])
   if (!d) return null
   if (d.error) return html`<p class="bad">${d.error}</p>`
-  const about = `compared with call ${d.before}` + (d.arguments ? ', which had other arguments' : '')
-  if (!d.lines.length) return html`<p class="dim">The same result, ${about}.</p>`
-  return html`<p class="dim">${about[0].toUpperCase() + about.slice(1)}</p>${pager}<pre class="diff">${lines.map((l, i) => l[0] === '@' ? from + i > 0 && html`<span class="dim">⋯</span>`
+  return html`<${Compared} lines=${d.lines} about=${`compared with call ${d.before}` + (d.arguments ? ', which had other arguments' : '')} />`
+}
+
+// Compared is two results, line by line.
+export function Compared({ lines, about }) {
+  const [part, pager, from] = usePages(lines, 400, 'lines')
+  if (!lines.length) return html`<p class="dim">The same result, ${about}.</p>`
+  return html`<p class="dim">${about[0].toUpperCase() + about.slice(1)}</p>${pager}<pre class="diff">${part.map((l, i) => l[0] === '@' ? from + i > 0 && html`<span class="dim">⋯</span>`
     : l[0] === '+' ? html`<ins>${seen(l)}</ins>` : l[0] === '-' ? html`<del>${seen(l)}</del>` : html`<span>${seen(l)}</span>`)}</pre>`
 }
 
