@@ -176,9 +176,9 @@ type Limits struct {
 	// 2 KiB each; 64 MiB, a tenth of it per principal. If there is no room, sessions that
 	// were never used after initialize end.
 	ClientMemory int
-	// AnswerMemory limits the bytes of the answers that Options.Store keeps for
-	// disconnected clients of this process; 64 MiB, a tenth of it per principal. Beyond it
-	// none is kept.
+	// AnswerMemory limits the bytes of the answers that Options.Store keeps for clients of
+	// this process that disconnected or resume at another replica; 64 MiB, a tenth of it
+	// per principal. Beyond it none is kept.
 	AnswerMemory int
 
 	Subscriptions int // subscriptions of all clients at a time; 20,000

@@ -4,339 +4,339 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/talaria-go/mcp/internal/bus"
 	"github.com/talaria-go/mcp/internal/core"
+	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/scale"
 )
 
 // follower is a connection that resumes the stream of an answer at another replica. It
-// requests the next events there, and repeats the request if no reply comes. Events have
-// numbers, so that none is repeated or left out.
+// takes the box of the stream, asks the other replica to write there, and reads what its
+// client takes. It sends an event only if that comes after the last one, so that none is
+// repeated.
 //
 // A follower is new until the first reply, or for two seconds; an error then is the status
 // of the response. After that it is open, and an error is an event that answers the
 // request. It ends with the answer, if another connection resumes the stream, if its client
-// leaves, or if the other replica is gone. Only the last needs the store for more than
-// messages.
-//
-// The goroutine of the request serves it. The goroutine of the bus adds events to its queue
-// without waiting. So a slow client does not delay others, and the other replica sends at
-// most followWindow ahead.
+// leaves, or if the other replica is gone.
 type follower struct {
-	relay   *resumer
+	resumer *resumer
 	session *Session
-	number  uint64
 	node    string  // has the stream
-	from    eventID // the last event that the client has; the goroutine of serve changes it
+	from    eventID // the last event that the client has
 	last    string  // where it came back
 	to      core.StreamConn
 	wake    func()
 	word    chan struct{} // has room for one: something has come
 
-	// What only the goroutine of serve uses.
+	box, reader string
+
+	// Only the goroutine of serve uses these.
+	token  scale.Rev
+	pos    scale.Rev // of the last message that was read
 	opened bool
-	got    uint64 // number of the last event that the client has got
-	fresh  int    // bytes that it got since the last ask, and eventOverhead for each event
-	silent int    // asks since something came
-	tried  bool   // an ask may have arrived
-	asked  time.Time
-	wait   time.Duration // until it asks again
-	due    atomic.Bool   // the time to ask again has come
+	known  bool // a reply has come
+	fresh  int  // bytes that were read since the last ask
 	timer  *time.Timer
 
-	mu     sync.Mutex
-	queue  []queuedEvent
-	came   uint64 // number of the last event that came
-	heard  bool   // something has come since next was called
-	known  bool   // something has come at all
-	gap    bool   // not all of it could be taken
-	end    string
-	closed bool
-}
-
-// queuedEvent is an event on its way to the client.
-type queuedEvent struct {
-	followEvent
-	message []byte // nil if Size is negative
-	answer  bool   // it is what the stream was for; only a leader knows
+	told    atomic.Int64 // the newest message of which a hint came, a scale.Rev
+	look    atomic.Bool  // the box may have more
+	due     atomic.Bool  // the timer has fired
+	gone    atomic.Bool  // the other replica is
+	stopped atomic.Bool  // this replica ends
 }
 
 // serve carries the stream until it ends, or the client is gone. An error comes
 // before the connection is open.
-func (t *follower) serve() error {
-	if err := t.connect(); err != nil || t.opened {
-		return err
+func (f *follower) serve() error {
+	m := f.resumer.m
+	switch lives, err := m.lives(m.ctx, f.node); {
+	case err != nil:
+		return unavailable(err)
+	case !lives:
+		return f.recover()
 	}
-	t.wait = firstReplyTimeout
-	t.timer = time.AfterFunc(t.wait, func() { t.due.Store(true); t.wake() })
-	defer t.timer.Stop()
-	defer context.AfterFunc(t.session.Context(), t.wake)()
+	boxes := &m.inboxes
+	before, _ := boxes.Swap(f.box, f) // hints may come before the reply
+	defer boxes.CompareAndDelete(f.box, f)
+	err := f.begin()
+	if before != nil { // its client has come back here
+		before.(hinted).hint(0)
+	}
+	if err != nil {
+		return unavailable(err)
+	}
+	defer f.leave()
+	f.timer = time.AfterFunc(firstReplyTimeout, func() { f.due.Store(true); f.signal() })
+	defer f.timer.Stop()
+	defer context.AfterFunc(f.session.Context(), f.signal)()
+	begun := time.Now()
 	for {
-		over, err := t.flush()
-		if over {
+		if over, err := f.flush(); over {
 			return err
 		}
-		t.open()
-		switch err := t.poll(); {
-		case errors.Is(err, bus.ErrNoReplica):
-			return t.recover()
-		case t.session.Ended() || !t.to.Wait():
+		switch {
+		case f.gone.Load():
+			return f.recover()
+		case f.session.Ended(), f.stopped.Load(), !f.known && time.Since(begun) >= firstReplyLimit: // the client comes back
+			f.open()
 			return nil
+		case f.due.Swap(false):
+			f.retry(time.Since(begun))
+			continue
+		}
+		switch {
+		case f.known || f.opened:
+			f.open()
+			if !f.to.Wait() {
+				return nil
+			}
+		default:
+			<-f.word
 		}
 	}
 }
 
-// connect sends the request and waits for the first reply, so that a client without a
-// stream to resume receives a status. If the replica is gone, it serves the saved answer.
-func (t *follower) connect() error {
-	for range 2 {
-		switch err := t.request(true); {
-		case errors.Is(err, bus.ErrNoReplica):
-			return t.recover()
-		case err != nil:
-			return unavailable(err)
-		}
-		timer := time.NewTimer(firstReplyTimeout)
-		select {
-		case <-t.word:
-			timer.Stop()
-			return nil
-		case <-timer.C:
-		}
+// begin takes the box, and asks the other replica to write there.
+func (f *follower) begin() error {
+	m, reader := f.resumer.m, ""
+	err := m.callStore(m.ctx, func(ctx context.Context) error {
+		_, err := m.config.Store.Take(ctx, scale.Take{Box: f.box, Reader: f.reader, After: scale.Unread, TTL: answerTTL})
+		return err
+	})
+	if err == nil { // the Rev of a message tells which of two followers is the later one
+		f.token, reader, err = f.resumer.answers.append(m.ctx, f.box, scale.AppendOp{Keep: 2 * answerBytes}, followBatch{})
 	}
-	return nil
-}
-
-// request asks for what follows. again says that what was sent may be lost.
-func (t *follower) request(again bool) error {
-	a := followRequest{Session: t.session.id, Tail: t.number, Got: t.got, Again: again}
-	t.mu.Lock()
-	if !t.known {
-		a.After = t.last
+	f.pos = f.token
+	switch {
+	case err != nil:
+		return err
+	case reader != f.reader: // another connection has the stream, as the next read finds
+		f.look.Store(true)
+		return nil
 	}
-	t.mu.Unlock()
-	t.fresh, t.asked = 0, time.Now()
-	err := t.send(t.relay.m.ctx, &a)
-	if err == nil {
-		t.silent++ // what was not sent is not answered
-	}
-	if err == nil || errors.Is(err, bus.ErrMaybeDelivered) {
-		t.tried = true
+	err = f.ask(false)
+	f.gone.Store(errors.Is(err, bus.ErrNoReplica))
+	if f.gone.Load() || errors.Is(err, bus.ErrMaybeDelivered) {
+		return nil
 	}
 	return err
 }
 
-// send sends an ask.
-func (t *follower) send(ctx context.Context, a *followRequest) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	body, err := json.Marshal(a)
+// ask tells the other replica from where to write, or that the follower has ended.
+func (f *follower) ask(left bool) error {
+	body, err := json.Marshal(followRequest{Session: f.session.id, After: f.from.String(), Reader: f.reader, Token: f.token, Left: left})
 	if err != nil {
 		return err
 	}
-	return t.relay.m.config.Bus.Send(ctx, t.node, msgFollow, body)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(f.resumer.m.ctx), replica.StoreTimeout)
+	defer cancel()
+	return f.resumer.m.config.Bus.SendUnchecked(ctx, f.node, msgFollow, body) // it lived a moment ago
 }
 
-// poll asks if it is time to. The error is bus.ErrNoReplica if the replica
-// that has the stream is gone, or has said nothing for long.
-func (t *follower) poll() error {
-	switch {
-	case t.due.Swap(false):
-		if t.silent >= int(leaderTTL/firstReplyTimeout) {
-			return bus.ErrNoReplica
-		}
-		if t.silent == 0 {
-			t.wait = min(2*t.wait, idlePollInterval) // it answers, and has nothing to say
-		} else {
-			t.wait = firstReplyTimeout
-		}
-		err := t.request(true)
-		t.timer.Reset(t.wait)
-		return err
-	case t.fresh >= followWindow/2:
-		return t.request(false)
+// leave notifies the other replica that the follower has ended.
+func (f *follower) leave() {
+	if !f.gone.Load() {
+		_ = f.ask(true) // or the box expires
 	}
-	return nil
 }
 
-// flush sends what has come to the client. It tells when the stream is over
-// here.
-func (t *follower) flush() (over bool, err error) {
-	events, heard, gap, end := t.drain()
-	if heard {
-		t.silent = 0
-	}
-	for _, e := range events {
-		t.opened = true
-		t.fresh += eventOverhead + len(e.message)
-		t.session.history.budget.release(len(e.message))
-		if err != nil || over {
-			continue // what it counts for is given back
+// retry does what is due: it looks, and asks again while no reply has come.
+func (f *follower) retry(since time.Duration) {
+	f.look.Store(true)
+	next := replica.StreamCheck
+	if !f.known {
+		_ = f.ask(false) // it asks again
+		next = firstReplyTimeout
+		if since >= 2*firstReplyTimeout {
+			f.open()
+			next = replica.PollInterval
 		}
-		if e.Retry != 0 {
-			err, over = t.to.Pause(e.Retry), true
-		} else if err = t.to.Event(e.ID, e.message); err == nil {
-			t.got++
-			if id, ok := parseEventID(e.ID); ok {
-				t.from = id
+	}
+	f.timer.Reset(next)
+}
+
+// hinted is what reads a box of the store.
+type hinted interface {
+	// hint says that the box may have more, up to rev, 0 if that is not known. It does not
+	// wait.
+	hint(rev scale.Rev)
+}
+
+// hint implements hinted.
+func (f *follower) hint(rev scale.Rev) {
+	if rev == 0 {
+		f.look.Store(true)
+	}
+	for told := f.told.Load(); int64(rev) > told && !f.told.CompareAndSwap(told, int64(rev)); told = f.told.Load() {
+	}
+	f.signal()
+}
+
+// signal wakes the goroutine of serve.
+func (f *follower) signal() {
+	select {
+	case f.word <- struct{}{}:
+	default:
+	}
+	f.wake()
+}
+
+// flush reads what the box has, and sends it. over reports that nothing follows.
+func (f *follower) flush() (over bool, err error) {
+	m := f.resumer.m
+	for {
+		told := f.told.Load()
+		if !f.look.Swap(false) && told <= int64(f.pos) {
+			return false, nil
+		}
+		var list []scale.Message
+		taken := false
+		err := m.callStore(m.ctx, func(ctx context.Context) (err error) {
+			list, _, err = m.config.Store.Read(ctx, f.box, f.pos, f.reader)
+			if taken = errors.Is(err, scale.ErrNotReader); taken {
+				return nil
+			}
+			return err
+		})
+		size := bytesOf(list)
+		switch {
+		case taken:
+			f.open()
+			return true, nil
+		case err != nil, !f.session.history.budget.reserve(size):
+			f.timer.Reset(retryInterval)
+			return false, nil
+		case len(list) == 0:
+			f.told.CompareAndSwap(told, min(told, int64(f.pos)))
+			continue
+		}
+		over, err = f.sendAll(list)
+		f.session.history.budget.release(size)
+		if over {
+			return true, err
+		}
+		if size > nearlyAll {
+			f.look.Store(true)
+		}
+		if f.fresh += size; f.fresh > answerBytes/2 {
+			f.fresh = 0
+			_ = f.ask(false) // which makes room; what is lost is made good by the next one
+		}
+	}
+}
+
+// sendAll sends the events of messages.
+func (f *follower) sendAll(list []scale.Message) (over bool, err error) {
+	if list[0].Prev > f.pos { // the client has been too slow, and comes back for the rest
+		f.open()
+		return true, nil
+	}
+	for _, m := range list {
+		f.pos = m.Rev
+		batch, messages, err := f.resumer.answers.open(f.box, m.Data)
+		if err != nil { // another replica may have the key
+			f.resumer.m.reportError(err)
+			f.open()
+			return true, nil
+		}
+		if batch.For != f.token { // of an earlier reader, or saved for a later one
+			continue
+		}
+		if f.known = true; len(batch.Events) > 0 {
+			f.opened = true
+		}
+		for event, message := range batch.all(messages) {
+			switch {
+			case event.Retry != 0:
+				_ = f.to.Pause(event.Retry) // a client that is gone comes back
+				return true, nil
+			case !f.from.precedes(event.ID):
+			case f.to.Event(event.ID, message) != nil:
+				return true, nil
+			default:
+				f.from, _ = parseEventID(event.ID)
 			}
 		}
+		if batch.End != "" {
+			return true, f.finish(batch.End)
+		}
 	}
-	switch {
-	case over, err != nil:
-		return true, nil
-	case end != "":
-		return true, t.finish(end)
-	case len(events) > 0 && !gap && time.Since(t.asked) < idlePollInterval: // or the leader would count it as gone
-		t.wait = firstReplyTimeout
-		t.timer.Reset(t.wait)
+	if f.known {
+		f.timer.Reset(replica.StreamCheck)
 	}
 	return false, nil
 }
 
-// drain takes what has come.
-func (t *follower) drain() (events []queuedEvent, heard, gap bool, end string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	events, heard, gap, end = t.queue, t.heard, t.gap, t.end
-	t.queue, t.heard = nil, false
-	return events, heard, gap, end
-}
-
 // finish ends the stream for a reason that came.
-func (t *follower) finish(end string) error {
+func (f *follower) finish(end string) error {
 	switch {
 	case end == reasonClosed:
-		return t.recover()
+		return f.recover()
 	case end == reasonUnknown:
-		if over, err := t.sendSaved(); over {
+		if over, err := f.sendSaved(); over {
 			return err
 		}
-		if !t.opened {
-			return unknownStream(t.last)
+		if !f.opened {
+			return unknownStream(f.last)
 		}
-		return t.fail(errReplicaGone)
-	case end == reasonTooLong && !t.opened:
-		return streamTooLong(t.last)
+		return f.fail(errReplicaGone)
+	case end == reasonTooLong && !f.opened:
+		return streamTooLong(f.last)
 	case end == reasonTooLong:
-		return t.fail(errTooLong)
-	case end == reasonBusy && !t.opened:
-		return tooManyStreams()
+		return f.fail(errTooLong)
 	}
-	t.open()
+	f.open()
 	return nil
 }
 
 // open opens the connection if it is not open. It does nothing for a disconnected client.
-func (t *follower) open() {
-	if !t.opened {
-		t.opened = true
-		_ = t.to.Open() // it comes back
+func (f *follower) open() {
+	if !f.opened {
+		f.opened = true
+		_ = f.to.Open() // it comes back
 	}
 }
 
-// sendSaved sends the answer that the store has. It tells whether that was all
-// that can be done.
-func (t *follower) sendSaved() (over bool, err error) {
-	found, err := t.relay.late.send(t.session, t.from, t.to)
+// sendSaved sends what the store has of the stream. over reports that this was all that can
+// be done.
+func (f *follower) sendSaved() (over bool, err error) {
+	before := f.from
+	found, err := f.resumer.answers.send(f.session, &f.from, f.to)
+	f.opened = f.opened || f.from != before
 	switch {
-	case err != nil && !t.opened:
+	case err != nil && !f.opened:
 		return true, unavailable(err)
 	case err != nil: // it comes back
 		return true, nil
 	case found:
-		t.open()
+		f.open()
 	}
 	return found, nil
 }
 
-// recover serves a client whose stream was at a replica that is gone: the answer
-// from the store, or an error for the request.
-func (t *follower) recover() error {
-	if over, err := t.sendSaved(); over {
+// recover serves a client whose stream was at a replica that is gone: the rest of it from
+// the store, or an error for the request.
+func (f *follower) recover() error {
+	if over, err := f.sendSaved(); over {
 		return err
 	}
-	return t.fail(errReplicaGone)
+	return f.fail(errReplicaGone)
 }
 
 // fail answers the request with an error. If its id is not known, the client receives the
 // error as a status, if it still can.
-func (t *follower) fail(fault *protocol.Error) error {
-	if t.from.request.IsZero() && !t.opened {
+func (f *follower) fail(fault *protocol.Error) error {
+	if f.from.request.IsZero() && !f.opened {
 		return fault
 	}
-	t.opened = true
+	f.opened = true
 	// The client may be gone.
-	_ = t.to.Event("", wire.AppendErrorResponse(nil, t.from.request, fault, t.session.revision))
+	_ = f.to.Event("", wire.AppendErrorResponse(nil, f.from.request, fault, f.session.revision))
 	return nil
-}
-
-// receive takes what the other replica has sent. The goroutine that brings messages
-// calls it.
-func (t *follower) receive(e *followBatch, messages []byte) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.closed {
-		return
-	}
-	t.known, t.heard, t.gap = true, true, e.First > t.came+1
-	for i, event := range e.Events {
-		size := max(event.Size, 0)
-		if size > len(messages) {
-			break
-		}
-		var message []byte
-		if event.Size >= 0 {
-			message = messages[:size:size]
-		}
-		messages = messages[size:]
-		if e.First+uint64(i) != t.came+1 {
-			continue // it has come, or what is before it has not
-		}
-		if !t.session.history.budget.reserve(size) {
-			t.gap = true
-			break
-		}
-		t.queue = append(t.queue, queuedEvent{followEvent: event, message: message})
-		t.came++
-	}
-	if e.End != "" && e.First+uint64(len(e.Events)) <= t.came+1 { // less, of a leader that knows nothing of the one before
-		t.end = e.End
-	}
-	select {
-	case t.word <- struct{}{}:
-	default:
-	}
-	t.wake()
-}
-
-// stop ends the stream once it has sent what has come.
-func (t *follower) stop() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.end == "" {
-		t.end = reasonDone
-	}
-	t.wake()
-}
-
-// close notifies the other replica that the follower has ended. The leader also detects
-// that by itself.
-func (t *follower) close() {
-	t.mu.Lock()
-	t.closed = true
-	for _, e := range t.queue {
-		t.session.history.budget.release(len(e.message))
-	}
-	t.queue = nil
-	t.mu.Unlock()
-	if t.tried {
-		// The other replica finds out.
-		_ = t.send(context.WithoutCancel(t.relay.m.ctx), &followRequest{Session: t.session.id, Tail: t.number, Got: t.got, Left: true})
-	}
 }

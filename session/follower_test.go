@@ -23,11 +23,12 @@ import (
 	"github.com/talaria-go/mcp/scale"
 )
 
-// deaf is a Store whose hints are lost while it is deaf, and whose writes are
-// while it is nowhere.
+// deaf is a Store whose hints are lost while it is deaf, which it tells every five seconds
+// unless it is silent, and whose writes are while it is nowhere.
 type deaf struct {
 	scale.Store
 	deaf    *atomic.Bool
+	silent  atomic.Bool
 	nowhere atomic.Bool
 	full    atomic.Bool                 // the boxes of all others are
 	last    atomic.Bool                 // after the next message
@@ -65,6 +66,16 @@ func (d *deaf) Append(ctx context.Context, p scale.AppendOp) (rev scale.Rev, rea
 	return rev, reader, err
 }
 
+func (d *deaf) Read(ctx context.Context, box string, after scale.Rev, reader string) (list []scale.Message, now string, err error) {
+	err = d.failing(func() (err error) { list, now, err = d.Store.Read(ctx, box, after, reader); return err })
+	return list, now, err
+}
+
+func (d *deaf) Take(ctx context.Context, t scale.Take) (found scale.Box, err error) {
+	err = d.failing(func() (err error) { found, err = d.Store.Take(ctx, t); return err })
+	return found, err
+}
+
 func (d *deaf) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, error) {
 	if d.nowhere.Load() {
 		return nil, errDown
@@ -73,11 +84,18 @@ func (d *deaf) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, e
 }
 
 func (d *deaf) Watch(fn func(string, scale.Message), gap func()) scale.Watcher {
-	return d.Store.Watch(func(subject string, m scale.Message) {
+	w := &gapWatcher{end: make(chan struct{})}
+	w.Watcher = d.Store.Watch(func(subject string, m scale.Message) {
 		if !d.deaf.Load() {
 			fn(subject, m)
 		}
 	}, gap)
+	w.every(5*time.Second, func() {
+		if d.deaf.Load() && !d.silent.Load() {
+			gap()
+		}
+	})
+	return w
 }
 
 // team is several Managers that share a Store and write to each other.
@@ -169,7 +187,7 @@ func (f *team) at(i int) *Session {
 // id returns the id of an event of a stream of 0, which answers request 7.
 func (f *team) event(n int) string {
 	h := &f.all[0].Local(f.id).history
-	return h.idOf(h.numbers.answers.Load()*maxSavedAnswers+(h.begun-1)%maxSavedAnswers, uint64(n), protocol.NewID(7))
+	return h.idOf(h.numbers.answers.Load(), uint64(n), protocol.NewID(7))
 }
 
 // call begins the stream of an answer at 0. Its client has event 1, and leaves.
@@ -263,7 +281,7 @@ func together(t *testing.T, fn func(t *testing.T, f *team)) {
 
 // A client that comes back at another replica gets what followed, then the rest
 // as it comes, each event once and under its id.
-func TestTail(t *testing.T) {
+func TestFollower(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		st := f.call()
 		sendAll(t, st, "a b")
@@ -278,7 +296,7 @@ func TestTail(t *testing.T) {
 		st.End([]byte("answer"))
 		l.wants(t, "7=answer")
 		l.ended(t, true)
-		if f.event(7) != f.all[0].Local(f.id).history.idOf(maxSavedAnswers, 7, protocol.NewID(7)) {
+		if f.event(7) != f.all[0].Local(f.id).history.idOf(1, 7, protocol.NewID(7)) {
 			t.Error("the id is another one")
 		}
 
@@ -303,10 +321,10 @@ func (f *team) empty() {
 	f.t.Helper()
 	synctest.Wait()
 	for i, m := range f.all {
-		r := m.relay
+		r := m.resumer
 		r.mu.Lock()
-		if len(r.tails)+len(r.sources)+len(r.tailsOf)+len(r.sourcesOf) > 0 {
-			f.t.Errorf("%d has %d tails and %d sources", i, len(r.tails), len(r.sources))
+		if len(r.followers)+len(r.leaders)+r.following.Used()+r.leading.Used() > 0 {
+			f.t.Errorf("%d has %d followers and %d leaders", i, len(r.followers), len(r.leaders))
 		}
 		r.mu.Unlock()
 	}
@@ -314,7 +332,7 @@ func (f *team) empty() {
 
 // The connection before may not know yet that it has lost its client; of two that
 // come back at once one gets the stream, and each event is on one of them.
-func TestTailTakesOver(t *testing.T) {
+func TestFollowerTakesOver(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		var old sink
 		st := f.at(0).OpenStream(&old, protocol.NewID(7))
@@ -328,8 +346,11 @@ func TestTailTakesOver(t *testing.T) {
 		second.wants(t, "4=c")
 		time.Sleep(10 * time.Second) // what the first asked for late changes nothing
 		second.ended(t, false)
-		third := f.back(0, f.event(4))
+		again := f.back(2, f.event(4)) // at the same replica
 		second.ended(t, true)
+		third := f.back(0, f.event(4))
+		again.ended(t, true)
+		again.wants(t)
 		st.End([]byte("d"))
 		third.wants(t, "5=d")
 		first.wants(t)
@@ -373,14 +394,14 @@ func TestTailTakesOver(t *testing.T) {
 
 // When the replica is gone, its client hears at once that its call is lost, and
 // not with silence.
-func TestTailOfNobody(t *testing.T) {
+func TestFollowerOfNobody(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		st := f.call()
 		sendAll(t, st, "a")
 		last := f.event(2)
 		tailed := f.back(1, last)
 		f.kill(0)
-		time.Sleep(8 * time.Second)
+		time.Sleep(10 * time.Second)
 		tailed.wants(t, goneError)
 		tailed.ended(t, true)
 		l := f.back(2, last)
@@ -402,17 +423,40 @@ func TestTailOfNobody(t *testing.T) {
 	})
 }
 
+// What the replica had sent before it was killed reaches a client that did not get it.
+func TestFollowerOfKilledHasMore(t *testing.T) {
+	together(t, func(t *testing.T, f *team) {
+		st := f.call()
+		l := f.back(1, f.event(1))
+		sendAll(t, st, "a")
+		l.wants(t, "2=a")
+		l.mu.Lock()
+		l.broken = true
+		l.mu.Unlock()
+		f.stores[0].nowhere.Store(true)
+		f.offices[0].Close(t.Context()) // so that it does not hear that the client has left
+		sendAll(t, st, "b c")
+		l.ended(t, true)
+		last := f.event(2)
+		f.gone[0] = true
+		f.all[0].Close(context.Background(), core.ErrSessionClosed)
+		for range 2 {
+			l = f.back(2, last)
+			l.wants(t, "3=b", "4=c", goneError)
+			l.ended(t, true)
+		}
+	})
+}
+
 // A replica that was killed is known to be gone when it was not heard of for a
 // while.
-func TestTailOfKilled(t *testing.T) {
+func TestFollowerOfKilled(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		f.call()
 		l := f.back(1, f.event(1))
-		time.Sleep(20 * time.Second) // it answers, if seldom asked
-		f.all[0].relay.close()       // as good as stopped: what it gets is handled by nobody
-		f.all[0].relay.mu.Lock()
-		clear(f.all[0].relay.sources)
-		f.all[0].relay.mu.Unlock()
+		time.Sleep(time.Minute)
+		l.ended(t, false)
+		f.stores[0].nowhere.Store(true) // it renews nothing any more
 		time.Sleep(time.Minute)
 		l.wants(t, goneError)
 		l.ended(t, true)
@@ -420,7 +464,7 @@ func TestTailOfKilled(t *testing.T) {
 }
 
 // An answer whose client is away is in the store, for when the replica is gone.
-func TestTailLate(t *testing.T) {
+func TestFollowerLate(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		st := f.call()
 		sendAll(t, st, "a")
@@ -460,21 +504,20 @@ func (f *team) answers(id string, texts ...string) (last []string) {
 // stored returns how many late answers the store has of a session, from 0.
 func (f *team) stored(id string) (n int) {
 	f.t.Helper()
-	for place := range uint64(maxSavedAnswers) {
-		e, err := f.store.Get(f.t.Context(), scale.GetOp{Key: answerKey(id, f.all[0].relay.late.node, place)})
+	time.Sleep(11 * time.Second) // what is over is deleted
+	for stream := range f.all[0].numbers.answers.Load() {
+		m, _, err := f.store.Read(f.t.Context(), answerBoxName(id, f.all[0].resumer.answers.node, stream+1), 0, "")
 		if err != nil {
 			f.t.Fatal(err)
 		}
-		if e[0].Rev != 0 {
-			n++
-		}
+		n += len(m)
 	}
 	return n
 }
 
 // The newest answers of a session are in the store, and no other's are in their
 // way.
-func TestLateNewest(t *testing.T) {
+func TestSavedAnswersNewest(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		id, other := f.id, f.open()
 		var texts []string
@@ -504,7 +547,7 @@ func TestLateNewest(t *testing.T) {
 }
 
 // The end of a session takes its answers out of the store.
-func TestLateEnds(t *testing.T) {
+func TestSavedAnswersEnds(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		id, other := f.id, f.open()
 		f.answers(other, "x")
@@ -520,7 +563,7 @@ func TestLateEnds(t *testing.T) {
 		if n, others := f.stored(id), f.stored(other); n != 0 || others != 1 {
 			t.Errorf("the store has %d answers, and %d of another session", n, others)
 		}
-		l := f.all[0].relay.late
+		l := f.all[0].resumer.answers
 		counts := func(sessions, bytes int) {
 			t.Helper()
 			l.mu.Lock()
@@ -547,9 +590,9 @@ func TestLateEnds(t *testing.T) {
 }
 
 // What the answers count has a limit, however many sessions there are.
-func TestLateBytes(t *testing.T) {
+func TestSavedAnswersBytes(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
-		l := f.all[0].relay.late
+		l := f.all[0].resumer.answers
 		l.mu.Lock()
 		l.bytes = share.New("bytes", 10*(1000+savedAnswerOverhead), 0, share.Half)
 		l.mu.Unlock()
@@ -579,7 +622,7 @@ func TestLateBytes(t *testing.T) {
 
 // An answer that comes while the server shuts down is kept before that is over: on
 // its way to its stream, and on its way into the store.
-func TestLateShutdown(t *testing.T) {
+func TestSavedAnswersShutdown(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		st := f.call()
 		other := f.call()
@@ -644,7 +687,7 @@ func (s *stuckSink) Event(id string, message []byte) error {
 }
 
 // A client that leaves before it heard a word leaves nothing behind.
-func TestTailLeavesUnheard(t *testing.T) {
+func TestFollowerLeavesUnheard(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		f.call()
 		f.stores[0].full.Store(true)
@@ -656,14 +699,14 @@ func TestTailLeavesUnheard(t *testing.T) {
 }
 
 // Who has the answer hears nothing of it that its replica is gone then.
-func TestTailAnsweredOnce(t *testing.T) {
+func TestFollowerAnsweredOnce(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
-		src := &leader{relay: f.all[0].relay, news: make(chan struct{}, 1)}
-		if err := f.all[0].Local(f.id).history.send(src, event{stream: 8, event: 2, message: []byte("answer"), answer: true}); err != nil {
+		l := &leader{resumer: f.all[0].resumer, news: make(chan struct{}, 1)}
+		if err := f.all[0].Local(f.id).history.send(l, event{stream: 8, event: 2, message: []byte("answer"), answer: true}); err != nil {
 			t.Fatal(err)
 		}
-		if e, _ := src.next(); e == nil || len(e.Events) != 1 || e.End != reasonDone {
-			t.Errorf("%+v is sent, and the end with another message", e)
+		if batch, _, _ := l.next(); len(batch.Events) != 1 || batch.End != reasonDone {
+			t.Errorf("%+v is sent, and the end with another message", batch)
 		}
 	})
 	for range 10 {
@@ -683,7 +726,7 @@ func TestTailAnsweredOnce(t *testing.T) {
 
 // An answer that its session has no room for is kept for a client that leaves
 // before it has it.
-func TestTailLeavesLong(t *testing.T) {
+func TestFollowerLeavesLong(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		f.all[0].Local(f.id).history.maxEvent = 1
 		st := f.call()
@@ -702,21 +745,22 @@ func TestTailLeavesLong(t *testing.T) {
 }
 
 // The connection before may wait for a client that is gone: the one that has come
-// back at another replica is not left without a word meanwhile.
-func TestTailHeld(t *testing.T) {
+// back at another replica is open, and gets the stream then.
+func TestFollowerHeld(t *testing.T) {
 	keys, err := seal.New("post", []byte("a secret of 16 bytes or more"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	store := scale.NewLocal()
-	heard := make(chan string, 100)
-	offices := [2]*bus.Bus{bus.New(bus.Config{Store: store, Seal: keys}), bus.New(bus.Config{Store: store, Seal: keys})}
-	m := NewManager(Config{Store: store, Seal: keys, ReplicaID: offices[0].ReplicaID(), Bus: offices[0], IdleTimeout: idle})
-	m.StartReplication(func(string, bool) {})
-	offices[0].Start()
-	offices[1].Handle(msgEvents, func(message bus.Message) { heard <- string(message.Body) })
-	offices[1].Start()
-	s, err := m.Open(t.Context(), core.ClientInfo{Revision: protocol.V20251125})
+	var all [2]*Manager
+	var offices [2]*bus.Bus
+	for i := range all {
+		offices[i] = bus.New(bus.Config{Store: store, Seal: keys})
+		all[i] = NewManager(Config{Store: store, Seal: keys, ReplicaID: offices[i].ReplicaID(), Bus: offices[i], IdleTimeout: idle})
+		all[i].StartReplication(func(string, bool) {})
+		offices[i].Start()
+	}
+	s, err := all[0].Open(t.Context(), core.ClientInfo{Revision: protocol.V20251125})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -732,49 +776,38 @@ func TestTailHeld(t *testing.T) {
 	for st.(*answerStream).mu.TryLock() {
 		st.(*answerStream).mu.Unlock()
 	}
-	ask := func(a followRequest) {
-		t.Helper()
-		a.Session, a.Tail, a.After = s.ID(), 1, last
-		body, _ := json.Marshal(a)
-		if err := offices[1].Send(t.Context(), offices[0].ReplicaID(), msgFollow, body); err != nil {
-			t.Fatal(err)
-		}
+	there, err := all[1].Find(t.Context(), s.ID())
+	if err != nil {
+		t.Fatal(err)
 	}
-	wants := func(want string) {
-		t.Helper()
-		select {
-		case got := <-heard:
-			if !strings.Contains(got, want) {
-				t.Errorf("heard %s, want %s", got, want)
-			}
-		case <-time.After(20 * time.Second):
-			t.Fatalf("nothing is heard, not %s", want)
+	back := func() *listener {
+		l := &listener{client: newClient(), done: make(chan struct{})}
+		go func() {
+			defer close(l.done)
+			l.err = there.ServeStream(last, l)
+		}()
+		for l.opens.Load() == 0 {
+			time.Sleep(time.Millisecond)
 		}
+		return l
 	}
-	ask(followRequest{Again: true})
-	wants(`{"tail":1,"first":1}`)
-	ask(followRequest{Again: true})
-	wants(`{"tail":1,"first":1}`)
-	ask(followRequest{Left: true})
-	for left := false; !left; { // it has come
-		m.relay.mu.Lock()
-		for _, src := range m.relay.sources {
-			left = src.isGone()
-		}
-		m.relay.mu.Unlock()
-	}
+	gone, stays := back(), back()
+	<-gone.done
 	close(stuck.until)
 	<-sent
-	wants(reasonDone)
 	st.End([]byte("answer"))
-	m.Close(context.Background(), core.ErrSessionClosed)
-	for _, office := range offices {
-		office.Close(t.Context())
+	<-stays.done
+	if want := []string{s.history.idOf(1, 2, protocol.NewID(7)) + "=a", s.history.idOf(1, 3, protocol.NewID(7)) + "=answer"}; !slices.Equal(stays.got, want) || len(gone.got) > 0 {
+		t.Errorf("got %q and %q", gone.got, stays.got)
+	}
+	for i := range all {
+		all[i].Close(context.Background(), core.ErrSessionClosed)
+		offices[i].Close(t.Context())
 	}
 }
 
 // A client that leaves a follower before it has the answer finds it, too.
-func TestTailLeaves(t *testing.T) {
+func TestFollowerLeaves(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		st := f.call()
 		l := f.back(1, f.event(1))
@@ -808,7 +841,7 @@ func TestTailLeaves(t *testing.T) {
 
 // A replica that shuts down keeps the newest answers in the store, as a
 // connection may be broken without a sign, and tells the clients of others.
-func TestTailShutdown(t *testing.T) {
+func TestFollowerShutdown(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		var lost sink
 		st := f.at(0).OpenStream(&lost, protocol.NewID(7))
@@ -842,7 +875,7 @@ func TestTailShutdown(t *testing.T) {
 }
 
 // Hints that are lost cost time and no event.
-func TestTailWithoutHints(t *testing.T) {
+func TestFollowerWithoutHints(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		st := f.call()
 		f.deaf.Store(true)
@@ -862,11 +895,22 @@ func TestTailWithoutHints(t *testing.T) {
 		l.ended(t, true)
 		f.empty()
 	})
+	// A store that does not tell that hints are lost breaks its promise.
+	together(t, func(t *testing.T, f *team) {
+		st := f.call()
+		l := f.back(1, f.event(1))
+		f.deaf.Store(true)
+		f.stores[1].silent.Store(true)
+		st.End([]byte("answer"))
+		time.Sleep(replica.StreamCheck)
+		l.wants(t, "2=answer")
+		l.ended(t, true)
+	})
 }
 
 // While the store is away, coming back is refused for now; a stream that has gone
 // on waits for the store, and goes on.
-func TestTailStoreAway(t *testing.T) {
+func TestFollowerStoreAway(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		st := f.call()
 		l := f.back(1, f.event(1))
@@ -892,7 +936,7 @@ func TestTailStoreAway(t *testing.T) {
 
 // However long the store is away, no call is said to be lost that runs: its client
 // comes back.
-func TestTailStoreAwayLong(t *testing.T) {
+func TestFollowerStoreAwayLong(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		st := f.call()
 		l := f.back(1, f.event(1))
@@ -901,24 +945,40 @@ func TestTailStoreAwayLong(t *testing.T) {
 		f.store.down.Store(true)
 		time.Sleep(5 * time.Minute)
 		l.wants(t)
-		f.store.down.Store(false)
 		sendAll(t, st, "b")
+		f.store.down.Store(false)
 		time.Sleep(20 * time.Second)
-		l.wants(t)
-		l.ended(t, true)
-		l = f.back(1, f.event(2))
+		l.wants(t, "3=b")
+		l.ended(t, false)
 		st.End([]byte("answer"))
-		l.wants(t, "3=b", "4=answer")
+		l.wants(t, "4=answer")
 		f.empty()
 	})
-	// Nor however long the box of its replica is full.
+	// Nor while it has no time to come back: its box is gone.
 	together(t, func(t *testing.T, f *team) {
 		st := f.call()
 		l := f.back(1, f.event(1))
-		f.stores[1].full.Store(true)
-		time.Sleep(time.Minute)
+		never := func() int { return 1 }
+		f.fails.Store(&never)
+		time.Sleep(answerTTL + time.Minute)
 		sendAll(t, st, "a")
-		f.stores[1].full.Store(false)
+		f.fails.Store(nil)
+		time.Sleep(20 * time.Second)
+		l.wants(t)
+		l.ended(t, true)
+		l = f.back(1, f.event(1))
+		l.wants(t, "2=a")
+		l.leave()
+		f.empty()
+	})
+	// Nor however long the box is full.
+	together(t, func(t *testing.T, f *team) {
+		st := f.call()
+		l := f.back(1, f.event(1))
+		f.stores[0].full.Store(true)
+		sendAll(t, st, "a")
+		time.Sleep(time.Minute)
+		f.stores[0].full.Store(false)
 		time.Sleep(20 * time.Second)
 		l.wants(t)
 		l.ended(t, true)
@@ -927,45 +987,35 @@ func TestTailStoreAwayLong(t *testing.T) {
 	})
 }
 
-// A replica that has too many leaders says so, once to each who asks.
-func TestTailCrowded(t *testing.T) {
+// A replica that has too many leaders lets who asks wait, and come back later.
+func TestFollowerCrowded(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		st := f.call()
-		known := f.back(1, f.event(1))
-		r := f.all[0].relay
-		r.mu.Lock()
-		sources := r.sources
-		r.sources = make(map[followerKey]*leader)
-		for i := range uint64(2 * maxFollowersTotal) {
-			r.sources[followerKey{"none", i}] = &leader{}
+		r := f.all[0].resumer
+		if full := r.leading.Take(f.id, maxFollowers); full != nil {
+			t.Fatal(full)
 		}
-		r.mu.Unlock()
 		l := f.back(2, f.event(1))
+		l.ended(t, false)
+		time.Sleep(firstReplyLimit + 5*time.Second)
 		l.ended(t, true)
-		fault, _ := errors.AsType[*protocol.Error](l.err)
-		if fault == nil || fault.Code != protocol.CodeBusy || fault.RetryAfter == 0 || l.opens.Load() > 0 {
-			t.Errorf("refused with %+v", fault)
-		}
-		time.Sleep(10 * time.Second) // that one's leader is not found either
-		known.ended(t, true)
-		r.mu.Lock()
-		if len(r.refused) > 0 {
-			t.Errorf("%d are refused yet", len(r.refused))
-		}
-		r.sources = sources
-		r.mu.Unlock()
+		l.wants(t)
+		l = f.back(2, f.event(1))
+		time.Sleep(10 * time.Second)
+		r.leading.Give(f.id, maxFollowers)
 		st.End([]byte("answer"))
-		time.Sleep(time.Minute)
+		time.Sleep(10 * time.Second)
+		l.wants(t, "2=answer")
 		f.empty()
 	})
 }
 
 // A replica that ends refuses for now.
-func TestTailEnds(t *testing.T) {
+func TestFollowerEnds(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		f.call()
 		s := f.at(1)
-		f.all[1].relay.close()
+		f.all[1].resumer.close()
 		l := &listener{client: newClient(), done: make(chan struct{})}
 		fault, _ := errors.AsType[*protocol.Error](s.ServeStream(f.event(1), l))
 		if fault == nil || fault.Code != protocol.CodeUnavailable || fault.RetryAfter == 0 || l.opens.Load() > 0 {
@@ -975,7 +1025,7 @@ func TestTailEnds(t *testing.T) {
 }
 
 // A session that is deleted takes its followers with it.
-func TestTailOfDeleted(t *testing.T) {
+func TestFollowerOfDeleted(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		st := f.call()
 		l := f.back(1, f.event(1))
@@ -995,13 +1045,14 @@ func TestTailOfDeleted(t *testing.T) {
 		f.call()
 		l := f.back(1, f.event(1))
 		f.all[0].HandleChange(f.id, true)
+		time.Sleep(11 * time.Second)
 		l.ended(t, true)
 		l.wants(t)
 	})
 }
 
 // What is known of no stream, or too long, is said as it is where the call runs.
-func TestTailRefused(t *testing.T) {
+func TestFollowerRefused(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		f.call()
 		h := &f.all[0].Local(f.id).history
@@ -1015,7 +1066,7 @@ func TestTailRefused(t *testing.T) {
 		}
 		refused(h.idOf(99, 1, protocol.ID{}), "names no stream of this session")
 		st := f.call()
-		st.End([]byte(strings.Repeat("x", maxFollowBytes+1)))
+		st.End([]byte(strings.Repeat("x", maxAnswerBytes+1)))
 		refused(f.event(1), "was too long to be kept")
 		for range maxFollowers {
 			f.call()
@@ -1028,20 +1079,20 @@ func TestTailRefused(t *testing.T) {
 
 // A message that is too long to be handed on ends the call for its client, who
 // is told.
-func TestTailTooLong(t *testing.T) {
+func TestFollowerTooLong(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		st := f.call()
 		l := f.back(1, f.event(1))
-		sendAll(t, st, strings.Repeat("y", maxFollowBytes))
-		l.wants(t, "2="+strings.Repeat("y", maxFollowBytes))
-		st.End([]byte(strings.Repeat("x", maxFollowBytes+1)))
+		sendAll(t, st, strings.Repeat("y", maxAnswerBytes))
+		l.wants(t, "2="+strings.Repeat("y", maxAnswerBytes))
+		st.End([]byte(strings.Repeat("x", maxAnswerBytes+1)))
 		l.wants(t, strings.Replace(goneError, "the replica that served this call is gone", errTooLong.Message, 1))
 		l.ended(t, true)
 	})
 }
 
 // A flood comes whole, in order and in time; what waits is bounded.
-func TestTailFlood(t *testing.T) {
+func TestFollowerFlood(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		st := f.call()
 		l := f.back(1, f.event(1))
@@ -1099,9 +1150,9 @@ func TestTailFlood(t *testing.T) {
 		l := f.back(1, f.event(1))
 		f.deaf.Store(true)
 		for i := range 20000 {
-			sendAll(t, st, fmt.Sprint(i))
+			sendAll(t, st, fmt.Sprint(i, strings.Repeat("x", 500)))
 		}
-		time.Sleep(10 * time.Second)
+		time.Sleep(20 * time.Second)
 		l.ended(t, true)
 		l.mu.Lock()
 		got := len(l.got)
@@ -1114,7 +1165,7 @@ func TestTailFlood(t *testing.T) {
 
 // Whatever fails, a client that comes back, here and there, gets each event once
 // and in order, and the answer in the end.
-func TestTailSimulation(t *testing.T) {
+func TestFollowerSimulation(t *testing.T) {
 	for seed := range uint64(60) {
 		together(t, func(t *testing.T, f *team) {
 			var mu sync.Mutex
@@ -1194,7 +1245,7 @@ func TestTailSimulation(t *testing.T) {
 }
 
 // A handler may let the connection of its call go while that is elsewhere.
-func TestTailPause(t *testing.T) {
+func TestFollowerPause(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		st := f.call()
 		l := f.back(1, f.event(1))
@@ -1211,31 +1262,28 @@ func TestTailPause(t *testing.T) {
 }
 
 // No message between replicas, whatever it says, does harm.
-func FuzzTailMessages(f *testing.F) {
-	ask, _ := json.Marshal(followRequest{Session: "s", Tail: 1, After: "1-1.z.Nw", Again: true})
-	events, _ := json.Marshal(followBatch{Tail: 1, First: 1, Events: []followEvent{{ID: "1-1.z", Size: 2}, {Size: -1}}, End: reasonDone})
+func FuzzFollowerMessages(f *testing.F) {
+	ask, _ := json.Marshal(followRequest{Session: "s", After: "1-1.a.Nw", Reader: "r", Token: 1})
+	events, _ := json.Marshal(followBatch{For: 1, Events: []followEvent{{ID: "1-2.a", Size: 2}, {Size: -1}}, End: reasonDone})
 	f.Add(string(ask), string(events)+"\n{}")
-	f.Add(`{"got":18446744073709551615,"after":"x"}`, `{"tail":1,"first":18446744073709551615,"events":[{"size":-9},{"size":9223372036854775807}]}`)
+	f.Add(`{"token":9223372036854775807,"after":"x"}`, `{"for":1,"events":[{"id":"1-3.a","size":-9},{"id":"1-4.a","size":9223372036854775807}]}`)
+	keys, err := seal.New("session", []byte("a secret of 16 bytes or more"))
+	if err != nil {
+		f.Fatal(err)
+	}
 	f.Fuzz(func(t *testing.T, ask, events string) {
-		m := NewManager(Config{Store: scale.NewLocal(), ReplicaID: "n1"})
+		m := NewManager(Config{Store: scale.NewLocal(), ReplicaID: "a", Seal: keys})
 		s := New(t.Context(), "s", core.ClientInfo{Revision: protocol.V20251125})
-		tl := &follower{relay: m.relay, session: s, number: 1, node: "a", word: make(chan struct{}, 1), wake: func() {}}
-		m.relay.tails[1] = tl
-		src := &leader{relay: m.relay, key: followerKey{"a", 1}, session: s, news: make(chan struct{}, 1)}
-		m.relay.sources[src.key] = src
-		_ = src.Event("1-1.n1", []byte("x"))
-		src.next()
-		m.relay.handleMessage(bus.Message{From: "a", Kind: msgEvents, Body: []byte(events)})
-		var a followRequest
-		if json.Unmarshal([]byte(ask), &a) == nil && a.Tail == 1 {
-			m.relay.handleMessage(bus.Message{From: "a", Kind: msgFollow, Body: []byte(ask)})
-		}
-		src.next()
+		to := &listener{client: newClient()}
+		fl := &follower{resumer: m.resumer, session: s, token: 1, box: "b", from: eventID{node: 10, stream: 1, event: 1}, to: to, timer: time.NewTimer(time.Hour)}
+		_, _ = fl.sendAll([]scale.Message{{Rev: 1, Data: keys.Seal(nil, []byte(events), seal.Binding("b"))}})
+		m.resumer.handleMessage(bus.Message{From: "a", Kind: msgFollow, Body: []byte(ask)})
 		total := 0
-		for _, e := range tl.queue {
-			total += len(e.message)
+		for _, e := range to.got {
+			_, message, _ := strings.Cut(e, "=")
+			total += len(message)
 		}
-		if total > len(events) {
+		if total > len(events)+200 {
 			t.Errorf("%d bytes of %d", total, len(events))
 		}
 		m.Close(context.Background(), core.ErrSessionClosed)

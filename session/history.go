@@ -17,6 +17,7 @@ import (
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/scale"
 )
 
 // maxRecords is how many events a session keeps at most: those without a
@@ -45,8 +46,8 @@ type history struct {
 	budget   *account // of the principal; nil without a Manager
 	node     uint64   // of this replica, for the ids of events; 0 without a Store
 	numbers  *counters
-	lates    *savedAnswers      // nil without a Store
-	late     func(answer event) // stores an answer while its client is disconnected; nil without a Store
+	saved    *savedAnswers      // nil without a Store
+	save     func(answer event) // stores an answer while its client is disconnected; nil without a Store
 
 	mu      sync.Mutex
 	limit   int // bytes of messages; 0 disables the history, and is set at the end of the session
@@ -55,7 +56,6 @@ type history struct {
 	place   *place                   // there; nil if nothing is kept
 	records []event                  // oldest first
 	lost    []event                  // questions that are kept no more
-	begun   uint64                   // streams of answers
 	open    map[uint64]*answerStream // streams that are not over; nil until there is one
 }
 
@@ -256,6 +256,12 @@ const maxRequestIDLen = 64
 // text in an id begins with a zero, unlike other numbers.
 const unsolicitedStream = 1 << 63
 
+// precedes reports whether text is the id of a later event of the same stream.
+func (id eventID) precedes(text string) bool {
+	later, ok := parseEventID(text)
+	return ok && later.node == id.node && later.stream == id.stream && later.event > id.event
+}
+
 // String returns the id as it is sent: the stream and the number of the event
 // in base 36, and behind points the replica, and the request in base64url.
 func (id eventID) String() string {
@@ -357,7 +363,8 @@ type answerStream struct {
 	to    core.EventWriter // nil while there is no connection
 	left  func()           // called when to no longer has this stream; may be nil
 	over  bool
-	kept  bool // the answer is; the shutdown does not wait for it any more
+	fence scale.Rev // the token of the newest leader
+	kept  bool      // the answer is; the shutdown does not wait for it any more
 }
 
 // begin begins the stream of an answer on the connection to; see
@@ -371,13 +378,8 @@ func (h *history) begin(to core.EventWriter, request protocol.ID) core.AnswerStr
 		h.mu.Unlock()
 		return nil
 	}
-	number := h.numbers.answers.Add(1)
-	if h.node != 0 { // streams of a session that are near each other have different places among its saved answers
-		number = number*maxSavedAnswers + h.begun%maxSavedAnswers
-		h.begun++
-	}
-	st := &answerStream{history: h, number: number, request: request, to: to, kept: h.lates == nil}
-	h.lates.expect()
+	st := &answerStream{history: h, number: h.numbers.answers.Add(1), request: request, to: to, kept: h.saved == nil}
+	h.saved.expect()
 	if h.open == nil {
 		h.open = make(map[uint64]*answerStream)
 	}
@@ -420,8 +422,8 @@ func (st *answerStream) Send(message []byte) error {
 // client is disconnected.
 func (st *answerStream) End(answer []byte) {
 	h := st.history
-	if away := st.end(answer); away && answer != nil && h.late != nil {
-		h.late(event{stream: st.number, event: st.event, message: answer, request: st.request})
+	if away := st.end(answer); away && answer != nil && h.save != nil {
+		h.save(event{stream: st.number, event: st.event, message: answer, request: st.request})
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -432,7 +434,7 @@ func (st *answerStream) End(answer []byte) {
 func (st *answerStream) markSaved() {
 	if !st.kept {
 		st.kept = true
-		st.history.lates.settle()
+		st.history.saved.settle()
 	}
 }
 
@@ -476,8 +478,8 @@ func (st *answerStream) put(e event) {
 // send sends an event. A leader also receives that an event is the answer: nothing follows it.
 func (h *history) send(to core.EventWriter, r event) error {
 	id := h.idOf(r.stream, r.event, r.request)
-	if src, ok := to.(*leader); ok && r.answer {
-		return src.answer(id, r.message)
+	if l, ok := to.(*leader); ok && r.answer {
+		return l.enqueue(id, r.message, true)
 	}
 	return to.Event(id, r.message)
 }
@@ -555,8 +557,11 @@ func (h *history) resume(id string, to core.EventWriter, wake func()) (attached 
 	if st.over {
 		return h.replay(number, event, to)
 	}
-	if src, ok := to.(*leader); ok && src.isGone() {
-		return func() bool { return false }, func() {}, nil // another connection may have come while this one waited
+	if l, ok := to.(*leader); ok {
+		if l.isLeft() || l.ask.Token < st.fence {
+			return func() bool { return false }, func() {}, nil // another connection may have come while this one waited
+		}
+		st.fence = l.ask.Token
 	}
 	missed, err := h.missed(number, event)
 	if errors.Is(err, errNotKept) {

@@ -34,6 +34,7 @@ type roads struct {
 	down  atomic.Bool
 	calls atomic.Int64 // but for reads
 	reads atomic.Int64 // of boxes
+	looks atomic.Int64 // of those, at answers
 	mails atomic.Int64 // looks at who listens
 	keeps atomic.Int64 // looks that tell how long an entry is kept
 }
@@ -102,6 +103,9 @@ func (r *roads) Read(ctx context.Context, box string, after scale.Rev, reader st
 	if strings.HasPrefix(box, "stream:") {
 		r.mails.Add(1)
 	}
+	if strings.HasPrefix(box, "answer:") {
+		r.looks.Add(1)
+	}
 	if err := r.travel(ctx); err != nil {
 		return nil, "", err
 	}
@@ -131,6 +135,20 @@ type gapWatcher struct {
 	running sync.WaitGroup
 }
 
+// every calls fn every d.
+func (w *gapWatcher) every(d time.Duration, fn func()) {
+	w.running.Go(func() {
+		for {
+			select {
+			case <-w.end:
+				return
+			case <-time.After(d):
+				fn()
+			}
+		}
+	})
+}
+
 func (w *gapWatcher) Close() {
 	close(w.end)
 	w.running.Wait()
@@ -140,16 +158,7 @@ func (w *gapWatcher) Close() {
 func (r *roads) Watch(fn func(string, scale.Message), gap func()) scale.Watcher {
 	if r.deaf {
 		w := &gapWatcher{Watcher: r.Store.Watch(func(string, scale.Message) {}, func() {}), end: make(chan struct{})}
-		w.running.Go(func() {
-			for {
-				select {
-				case <-w.end:
-					return
-				case <-time.After(5 * time.Second):
-					gap()
-				}
-			}
-		})
+		w.every(5*time.Second, gap)
 		return w
 	}
 	return r.Store.Watch(fn, gap)

@@ -3,329 +3,300 @@ package session
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"sync"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/bus"
 	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/replica"
+	"github.com/talaria-go/mcp/scale"
 )
 
 // errFollowerSlow is the error of an event for which a leader has no room.
 var errFollowerSlow = errors.New("session: too much waits for the replica that the client came back to")
 
 // leader is the connection of the stream of an answer whose client has resumed at another
-// replica. It keeps the events until that replica has them. It lives until its follower
-// leaves, or sends no request for leaderTTL. After the end of the stream it only repeats
-// events.
+// replica: it writes the box that the follower there reads. It ends after the answer, if
+// its follower has left, or if another reader has the box.
 //
 // A sender on the stream holds the lock of the stream, and a store may be slow. So Event
-// adds to the queue, and the goroutine of run sends. An event stays in the queue until the
-// follower confirms it, since the history may have dropped it. If the queue is full, the
-// stream loses this connection, as it does with a client that does not read.
+// adds to the queue, and the goroutine of run writes. If the queue is full, the stream loses
+// this connection, as it does with a client that does not read.
 type leader struct {
-	relay   *resumer
-	key     followerKey
+	resumer *resumer
+	ask     followRequest
+	from    eventID  // of After in ask
 	session *Session // nil if it is not here
-	id      string   // of the session
-	after   string   // the event that the client has
 	news    chan struct{}
 
-	// Only the goroutine of run uses these, and that of attach before it ends.
-	sent uint64 // number of the last event that was sent
-	told bool   // the end was
+	told bool // the box has something of this; only the goroutine of run uses it
 
-	mu      sync.Mutex
-	queue   []queuedEvent // what the client has not got
-	got     uint64        // number of the event before these
-	bytes   int           // that these count for in the budget
-	reply   bool          // the follower waits for a reply
-	again   bool          // and what was sent after got
-	left    bool          // it is gone
-	heardOf time.Time     // time of the last request
-	end     string        // why nothing follows the queue; "" if something may
+	mu    sync.Mutex
+	queue []queuedEvent
+	bytes int    // that these count for in the budget
+	end   string // why nothing follows the queue; "" if something may
+	left  bool   // the follower has ended
+	got   uint64 // then, the number of the last event that its client has
+}
+
+// queuedEvent is an event on its way to the box.
+type queuedEvent struct {
+	followEvent
+	message []byte // nil if Size is negative
 }
 
 var _ core.EventWriter = (*leader)(nil)
 
 // run serves the follower. It runs on a goroutine of its own.
-func (src *leader) run() {
-	defer src.relay.forget(src)
+func (l *leader) run() {
+	defer l.resumer.forget(l)
 	attached := func() bool { return false }
-	if src.end == "" {
-		defer src.session.retain()()
-		defer src.drop()
-		defer context.AfterFunc(src.session.Context(), src.wake)()
-		on, lost, err := src.attach()
+	if l.session == nil {
+		l.finish(reasonUnknown)
+	} else {
+		defer l.session.retain()()
+		defer context.AfterFunc(l.session.Context(), l.wake)()
+		on, lost, err := l.session.history.resume(l.ask.After, l, l.wake)
 		switch {
 		case errors.Is(err, errNotKept):
-			src.finish(reasonTooLong)
+			l.finish(reasonTooLong)
 		case err != nil:
-			src.finish(reasonUnknown)
+			l.finish(reasonUnknown)
 		default:
 			attached = on
 			defer lost()
 		}
 	}
-	ctx := src.relay.m.ctx
-	timer := time.NewTimer(leaderTTL)
+	defer l.drop(reasonDone)
+	ctx := l.resumer.m.ctx
+	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		if !attached() || src.session.Ended() && !src.relay.isClosed() {
-			src.finish(reasonDone) // after the end of a session, the client receives it when it resumes
+		if !attached() {
+			l.finish(reasonDone)
 		}
-		err := src.send(ctx)
-		life := src.remaining()
-		if life <= 0 || errors.Is(err, bus.ErrNoReplica) { // its replica has left, too
+		if l.isOver() { // after the end of a session, the store deletes the box
 			return
 		}
-		if err != nil {
-			life = min(life, firstReplyTimeout) // it tries again
+		over, err := l.flush(ctx)
+		switch {
+		case over:
+			return
+		case err != nil:
+			timer.Reset(retryInterval)
 		}
-		timer.Reset(life)
 		select {
-		case <-src.news:
+		case <-l.news:
 		case <-timer.C:
 		case <-ctx.Done():
-			src.finalSend(attached)
+			l.flushLast(attached)
 			return
 		}
 	}
 }
 
-// attach connects src to the stream. The old connection may hold the lock of the stream
-// until its write times out. Until then the follower learns that the stream is here.
-func (src *leader) attach() (attached func() bool, lost func(), err error) {
-	done := make(chan struct{})
-	var waiting sync.WaitGroup
-	waiting.Go(func() {
-		timer := time.NewTimer(firstReplyTimeout / 2)
-		defer timer.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-timer.C:
-				_ = src.send(src.relay.m.ctx) // it asks again
-				timer.Reset(firstReplyTimeout)
-			}
-		}
-	})
-	defer waiting.Wait()
-	defer close(done)
-	return src.session.history.resume(src.after, src, src.wake)
+// isOver reports whether the follower has left or the session has ended.
+func (l *leader) isOver() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.left || l.session != nil && l.session.Ended() && !l.resumer.isClosed()
 }
 
-// finalSend sends the rest when the replica ends. A follower that is still attached gets no
+// flushLast writes the rest when the replica ends. A follower that is still attached gets no
 // answer from here.
-func (src *leader) finalSend(attached func() bool) {
+func (l *leader) flushLast(attached func() bool) {
 	if attached() {
-		src.finish(reasonClosed)
+		l.finish(reasonClosed)
 	}
-	src.finish(reasonDone)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(src.relay.m.ctx), requestTimeout)
+	l.finish(reasonDone)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.resumer.m.ctx), replica.StoreTimeout)
 	defer cancel()
-	_ = src.send(ctx) // the follower finds out by itself
+	_, _ = l.flush(ctx) // the follower finds out by itself
 }
 
 // finish says that nothing follows what waits, unless that was said before.
-func (src *leader) finish(end string) {
-	src.mu.Lock()
-	defer src.mu.Unlock()
-	if src.end == "" {
-		src.end = end
+func (l *leader) finish(end string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.end == "" {
+		l.end = end
 	}
 }
 
-// remaining returns the time until the follower counts as gone, 0 or less if it does.
-func (src *leader) remaining() time.Duration {
-	src.mu.Lock()
-	defer src.mu.Unlock()
-	if src.left {
-		return 0
-	}
-	return leaderTTL - time.Since(src.heardOf)
+// leave notes that the follower has ended, whose client has the event got.
+func (l *leader) leave(got uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.left, l.got = true, got
+	l.wake()
 }
 
-// handleRequest notes what the follower has, and wants.
-func (src *leader) handleRequest(a *followRequest) {
-	src.mu.Lock()
-	defer src.mu.Unlock()
-	for src.got < a.Got && len(src.queue) > 0 {
-		src.release(src.queue[0])
-		src.queue[0] = queuedEvent{}
-		src.queue = src.queue[1:]
-		src.got++
-	}
-	src.heardOf = time.Now()
-	src.reply, src.again = src.reply || a.Again, src.again || a.Again
-	src.left = src.left || a.Left
-	src.wake()
-}
-
-// account returns what events count for; nil if the session is not here, and has none.
-func (src *leader) account() *account {
-	if src.session == nil {
-		return nil
-	}
-	return src.session.history.budget
-}
-
-// release gives back what an event counts for. src.mu is held.
-func (src *leader) release(e queuedEvent) {
-	src.bytes -= eventOverhead + len(e.message)
-	src.account().release(eventOverhead + len(e.message))
+// isLeft reports whether the follower has ended.
+func (l *leader) isLeft() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.left
 }
 
 // wake makes the goroutine look.
-func (src *leader) wake() {
+func (l *leader) wake() {
 	select {
-	case src.news <- struct{}{}:
+	case l.news <- struct{}{}:
 	default: // it will look anyway
 	}
 }
 
 // Event implements core.EventWriter. It waits for nothing.
-func (src *leader) Event(id string, message []byte) error {
-	src.mu.Lock()
-	defer src.mu.Unlock()
-	return src.enqueue(id, message)
-}
+func (l *leader) Event(id string, message []byte) error { return l.enqueue(id, message, false) }
 
-// answer is Event for the answer. That nothing follows it goes with it: of two
-// messages the second might be lost with this replica, and the call would seem to
-// be.
-func (src *leader) answer(id string, message []byte) error {
-	src.mu.Lock()
-	defer src.mu.Unlock()
-	if err := src.enqueue(id, message); err != nil {
-		return err
-	}
-	src.queue[len(src.queue)-1].answer = true
-	src.end = reasonDone
-	return nil
-}
-
-// isGone reports whether the follower is gone.
-func (src *leader) isGone() bool {
-	src.mu.Lock()
-	defer src.mu.Unlock()
-	return src.left
-}
-
-// enqueue is Event while src.mu is held.
-func (src *leader) enqueue(id string, message []byte) error {
-	switch {
-	case src.end != "":
-		return errFollowerSlow
-	case len(message) > maxFollowBytes:
-		src.end = reasonTooLong
-		return errFollowerSlow
-	}
+// enqueue is Event, which may be the answer. That nothing follows this goes with it.
+func (l *leader) enqueue(id string, message []byte, answer bool) error {
 	size := len(message)
 	if message == nil {
 		size = -1
 	}
-	return src.add(queuedEvent{followEvent: followEvent{ID: id, Size: size}, message: bytes.Clone(message)})
-}
-
-// add puts an event into the queue. src.mu is held.
-func (src *leader) add(e queuedEvent) error {
-	size := eventOverhead + len(e.message)
-	if src.bytes+size > followQueueBytes || !src.account().reserve(size) {
-		src.end = reasonSlow
-		return errFollowerSlow
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.end == "" && len(message) > maxAnswerBytes {
+		l.end = reasonTooLong
+		l.wake()
 	}
-	src.queue = append(src.queue, e)
-	src.bytes += size
-	src.wake()
-	return nil
+	err := l.add(queuedEvent{followEvent: followEvent{ID: id, Size: size, Answer: answer}, message: bytes.Clone(message)})
+	if err == nil && answer {
+		l.end = reasonDone
+	}
+	return err
 }
 
 // Pause implements core.EventWriter.
-func (src *leader) Pause(retry time.Duration) error {
-	src.mu.Lock()
-	defer src.mu.Unlock()
-	if src.end != "" {
+func (l *leader) Pause(retry time.Duration) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.add(queuedEvent{followEvent: followEvent{Size: -1, Retry: retry}})
+}
+
+// add puts an event into the queue. l.mu is held.
+func (l *leader) add(e queuedEvent) error {
+	if l.end != "" || l.left {
 		return errFollowerSlow
 	}
-	return src.add(queuedEvent{followEvent: followEvent{Size: -1, Retry: retry}})
+	size := eventOverhead + len(e.message)
+	l.wake()
+	if l.bytes+size > followQueueBytes || !l.account().reserve(size) {
+		l.end = reasonSlow
+		return errFollowerSlow
+	}
+	l.queue = append(l.queue, e)
+	l.bytes += size
+	return nil
 }
 
-// send sends to the follower what it does not have. After an error it is as before.
-func (src *leader) send(ctx context.Context) error {
+// account is that of the session, for the events of the queue; nil without a session.
+func (l *leader) account() *account {
+	if l.session == nil {
+		return nil
+	}
+	return l.session.history.budget
+}
+
+// flush writes what waits. over reports that this was the end, or that another reader has
+// the box. After an error some of it may be in the box: the follower ignores what comes
+// twice.
+func (l *leader) flush(ctx context.Context) (over bool, err error) {
 	for {
-		e, messages := src.next()
-		if e == nil {
-			return nil
+		batch, messages, ok := l.next()
+		if !ok {
+			return false, nil
 		}
-		body, err := json.Marshal(e)
-		if err != nil {
-			return err
+		reader, err := l.write(ctx, batch, messages)
+		switch {
+		case errors.Is(err, scale.ErrFull) && len(batch.Events) > 0:
+			l.drop(reasonSlow)
+			continue
+		case err != nil:
+			return false, err
 		}
-		body = append(body, '\n')
-		for _, m := range messages {
-			body = append(body, m...)
+		l.told = true
+		l.remove(len(batch.Events))
+		if reader != l.ask.Reader || batch.End != "" {
+			return true, nil
 		}
-		sending, cancel := context.WithTimeout(ctx, replica.StoreTimeout)
-		err = src.relay.m.config.Bus.SendUnchecked(sending, src.key.node, msgEvents, body) // it has asked
-		cancel()
-		if err != nil {
-			src.mu.Lock()
-			src.reply = true
-			src.mu.Unlock()
-			return err
-		}
-		src.sent += uint64(len(e.Events))
-		src.told = src.told || e.End != ""
 	}
 }
 
-// next returns what to send now; nil if there is nothing. Of what the client has
-// not got, no more than tailWindow is on its way.
-func (src *leader) next() (e *followBatch, messages [][]byte) {
-	src.mu.Lock()
-	defer src.mu.Unlock()
-	if src.again || src.sent < src.got {
-		src.sent, src.again = src.got, false
+// write appends one batch to the box. A batch without an event finds room in a full box, and
+// the box keeps its messages: they may have the answer of a stream that is not known here.
+func (l *leader) write(ctx context.Context, batch followBatch, messages [][]byte) (reader string, err error) {
+	n := 0
+	for _, m := range messages {
+		n += len(m)
 	}
-	away := 0 // bytes on the way
-	for _, q := range src.queue[:src.sent-src.got] {
-		away += len(q.message)
+	principal, answer := "", uint64(0)
+	if l.session != nil {
+		principal = l.session.principal
 	}
-	e = &followBatch{Tail: src.key.tail, First: src.sent + 1}
-	waiting := src.queue[src.sent-src.got:]
-	for _, q := range waiting {
-		if len(e.Events) == maxFollowBatch || away > 0 && away+len(q.message) > followWindow {
+	p := scale.AppendOp{Keep: answerBytes, Recent: max(l.resumer.m.config.History, 1), Refuse: true}
+	if len(batch.Events) == 0 {
+		p.Keep, p.Recent = 2*answerBytes, 0
+	} else if last := batch.Events[len(batch.Events)-1]; last.Answer {
+		at, _ := parseEventID(last.ID)
+		answer = at.event
+	}
+	b, undo := l.resumer.answers.reserve(l.ask.Session, principal, l.from.stream, n, func(b *answerBox) {
+		if b.answer = max(b.answer, answer); l.ask.Token >= b.token {
+			b.led, b.reader, b.token, b.unknown = true, l.ask.Reader, l.ask.Token, batch.End == reasonUnknown && b.answer == 0
+		}
+	})
+	if b == nil {
+		return "", scale.ErrFull
+	}
+	if _, reader, err = l.resumer.answers.append(ctx, b.name, p, batch, messages...); err != nil {
+		undo()
+	}
+	return reader, err
+}
+
+// next returns what to write now; not ok if that is nothing.
+func (l *leader) next() (batch followBatch, messages [][]byte, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	batch.For = l.ask.Token
+	size := 0
+	for _, q := range l.queue {
+		if len(batch.Events) == maxFollowBatch || size > 0 && size+len(q.message) > followBatchBytes {
 			break
 		}
-		away += len(q.message)
-		e.Events, messages = append(e.Events, q.followEvent), append(messages, q.message)
+		size += len(q.message)
+		batch.Events, messages = append(batch.Events, q.followEvent), append(messages, q.message)
 	}
-	if len(e.Events) == len(waiting) {
-		e.End = src.end
+	if len(batch.Events) == len(l.queue) {
+		batch.End = l.end
 	}
-	if len(e.Events) == 0 && !src.reply && (e.End == "" || src.told) {
-		return nil, nil
-	}
-	src.reply = false
-	return e, messages
+	return batch, messages, !l.told || len(batch.Events) > 0 || batch.End != ""
 }
 
-// drop drops the events that the client does not have. If the answer is among them, the
-// store keeps it.
-func (src *leader) drop() {
-	src.mu.Lock()
-	src.end, src.left = reasonDone, true
-	var last queuedEvent
-	for _, last = range src.queue {
-		src.release(last)
+// remove removes the first n events of the queue.
+func (l *leader) remove(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, q := range l.queue[:n] {
+		l.bytes -= eventOverhead + len(q.message)
+		l.account().release(eventOverhead + len(q.message))
 	}
-	src.queue = nil
-	src.mu.Unlock()
-	if at, ok := parseEventID(last.ID); ok && last.answer {
-		src.relay.late.save(src.session, event{stream: at.stream, event: at.event, request: at.request, message: last.message})
+	clear(l.queue[:n])
+	l.queue = l.queue[n:]
+}
+
+// drop ends the queue for that reason, and drops what is not in the box. If the answer is
+// there, it is saved.
+func (l *leader) drop(end string) {
+	l.mu.Lock()
+	l.end = end
+	rest := l.queue
+	l.mu.Unlock()
+	if n := len(rest); n > 0 && rest[n-1].Answer {
+		at, _ := parseEventID(rest[n-1].ID)
+		l.resumer.answers.save(context.WithoutCancel(l.resumer.m.ctx), l.session, event{stream: at.stream, event: at.event, request: at.request, message: rest[n-1].message})
 	}
+	l.remove(len(rest))
 }

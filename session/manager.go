@@ -68,8 +68,8 @@ type Config struct {
 	// tenth for each principal. If it is full, sessions without a request after
 	// initialize make room. 0 means no limit.
 	ClientMemory int
-	// AnswerMemory bounds the saved answers of disconnected clients in the Store, in
-	// bytes, a tenth for each principal; beyond it none is stored. 0 means no limit.
+	// AnswerMemory bounds the answers of disconnected clients in the Store, in bytes, a
+	// tenth for each principal; beyond it none is stored. 0 means no limit.
 	AnswerMemory int
 	// Store keeps the state of sessions for all replicas. nil means that they
 	// are this process's, and end with it. With a Store, Max is about how many
@@ -118,8 +118,8 @@ type Manager struct {
 	numbers counters      // if there is a Store
 	bounded bool          // the Store bounds its calls by itself
 	clock   storeClock    // of the Store
-	relay   *resumer      // nil without a Store
-	inboxes sync.Map      // *Session with a stream here that reads its inbox, by the box
+	resumer *resumer      // nil without a Store
+	inboxes sync.Map      // hinted, a *Session or *follower that reads a box here, by the box
 	places  *share.Shares // sessions
 	uris    *share.Shares // bytes of what they subscribed to
 	clients *share.Shares // bytes of what clients say of themselves
@@ -162,10 +162,9 @@ func NewManager(config Config) *Manager {
 	m.clients = share.New("bytes of what clients say of themselves", config.ClientMemory, min(config.MaxPerPrincipal, 0), share.Half)
 	m.ctx, m.stop = context.WithCancelCause(context.Background())
 	if config.Store != nil {
-		m.relay, m.bounded = newResumer(m), bus.HasTimeout(config.Store)
+		m.resumer, m.bounded = newResumer(m), bus.HasTimeout(config.Store)
 		if config.Bus != nil {
-			config.Bus.Handle(msgFollow, m.relay.handleMessage)
-			config.Bus.Handle(msgEvents, m.relay.handleMessage)
+			config.Bus.Handle(msgFollow, m.resumer.handleMessage)
 		}
 	}
 	return m
@@ -234,8 +233,8 @@ func (m *Manager) insert(s *Session) (there *Session, crowded []*Session, err er
 		s.save = func(s *Session) error { return m.save(context.WithoutCancel(m.ctx), s) }
 		s.assigns.OnUpdate(func(key any, fn func(old any, ok bool) any) (any, error) { return m.updateValue(s, key, fn) })
 		s.assignIDs(m.config.ReplicaID, &m.numbers)
-		s.relay = m.relay
-		s.history.lates, s.history.late = m.relay.late, func(answer event) { m.relay.late.save(s, answer) }
+		s.resumer = m.resumer
+		s.history.saved, s.history.save = m.resumer.answers, func(answer event) { m.resumer.answers.save(context.WithoutCancel(m.ctx), s, answer) }
 		s.inbox = newInbox(m, s)
 	}
 	m.sessions[s.id], s.fresh = s, m.fresh.PushBack(s)
@@ -508,7 +507,7 @@ func (m *Manager) EndStreams(ctx context.Context) {
 		}
 		return
 	}
-	m.relay.endFollowers()
+	m.resumer.endFollowers()
 	list = slices.DeleteFunc(list, func(s *Session) bool { return !s.hasStream() })
 	took := time.Duration(len(list)) * time.Second / streamEndRate
 	spread := max(took, 5*time.Second)
@@ -536,8 +535,8 @@ func (m *Manager) Close(ctx context.Context, reason error) bool {
 
 // close is Close without an end of its own.
 func (m *Manager) close(reason error) {
-	if m.relay != nil {
-		m.relay.close()
+	if m.resumer != nil {
+		m.resumer.close()
 		m.renew() // else what was used since the last tick would end too soon
 	}
 	m.mu.Lock()
@@ -550,8 +549,8 @@ func (m *Manager) close(reason error) {
 	}
 	m.sweep = nil
 	m.mu.Unlock()
-	if m.relay != nil {
-		m.relay.late.saveAll(sessions)
+	if m.resumer != nil {
+		m.resumer.answers.saveAll(sessions)
 	}
 	if m.config.Store != nil {
 		m.handOffAll(sessions)
@@ -681,7 +680,7 @@ func (m *Manager) lives(ctx context.Context, node string) (there bool, err error
 func (m *Manager) watchInboxes() {
 	w := m.config.Store.Watch(func(_ string, message scale.Message) {
 		if s, ok := m.inboxes.Load(message.Key.Name); ok {
-			s.(*Session).hint(message.Rev)
+			s.(hinted).hint(message.Rev)
 		}
 	}, m.hintAll)
 	defer w.Close()
@@ -696,5 +695,5 @@ func (m *Manager) watchInboxes() {
 
 // hintAll makes all streams that read here look.
 func (m *Manager) hintAll() {
-	m.inboxes.Range(func(_, s any) bool { s.(*Session).hint(0); return true })
+	m.inboxes.Range(func(_, s any) bool { s.(hinted).hint(0); return true })
 }

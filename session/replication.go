@@ -457,7 +457,7 @@ func (m *Manager) acquireEnd(ctx context.Context, s *Session, reason error) (min
 // deleteEnded deletes a session whose end is over. If the Store fails, renew tries
 // again; otherwise another replica would end it once more.
 func (m *Manager) deleteEnded(s *Session) {
-	m.relay.late.markEnded(s.id)
+	m.resumer.answers.markEnded(s.id)
 	err := m.callStore(context.WithoutCancel(m.ctx), func(ctx context.Context) error {
 		_, err := m.config.Store.Put(ctx, scale.Write{Key: s.key, Prev: scale.Rev(s.rev.Load())})
 		if err == nil {
@@ -486,7 +486,7 @@ func (m *Manager) HandleChange(id string, ended bool) {
 
 // dropEnded lets a session go that has ended at another replica.
 func (m *Manager) dropEnded(id string) {
-	m.relay.late.markEnded(id)
+	m.resumer.answers.markEnded(id)
 	if s := m.Local(id); s != nil && !s.claimed.Load() {
 		m.evictCopy(s, core.ErrSessionDeleted)
 	}
@@ -540,7 +540,8 @@ func (m *Manager) persistLoop() {
 	var wrote [partitions]bool // in the round before
 	m.everyTick(func() {
 		m.reconcile()
-		m.relay.late.deleteEnded()
+		m.resumer.answers.deleteEnded()
+		m.resumer.checkReplicas()
 		part = (part + 1) % partitions
 		before := wrote[part]
 		wrote[part] = m.isWritable(partition(part))

@@ -707,14 +707,14 @@ func TestEventIDsAfterMove(t *testing.T) {
 	stream = second.OpenStream(&to, protocol.ID{})
 	stream.End([]byte("b"))
 	const node = ".n7"
-	to.want(t, "8-1"+node+"= 8-2"+node+"=b")
-	for id, want := range map[string]bool{"1-1": false, "8-1" + node: true, "1-1.1": false, "8-1" + node + ".1": false} {
+	to.want(t, "1-1"+node+"= 1-2"+node+"=b")
+	for id, want := range map[string]bool{"1-1": false, "1-1" + node: true, "1-1.1": false, "1-1" + node + ".1": false} {
 		if _, _, err := second.history.resume(id, &to, nil); (err == nil) != want {
 			t.Errorf("Resume(%q) = %v, want %v", id, err, want)
 		}
 	}
-	to.want(t, "8-2"+node+"=b")
-	if _, _, err := first.history.resume("8-1"+node, &to, nil); err == nil {
+	to.want(t, "1-2"+node+"=b")
+	if _, _, err := first.history.resume("1-1"+node, &to, nil); err == nil {
 		t.Error("the first process takes an id of the second for its own")
 	}
 
@@ -745,7 +745,7 @@ func TestEventIDsAfterMove(t *testing.T) {
 		t.Fatal(err)
 	}
 	third.OpenStream(&to, protocol.ID{}).End(nil)
-	to.want(t, "g-1"+node+"=")
+	to.want(t, "2-1"+node+"=")
 	if own(third, "d") == id {
 		t.Errorf("the id %q comes again", id)
 	}

@@ -1,49 +1,64 @@
 package session
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
+	"iter"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/talaria-go/mcp/internal/bus"
 	"github.com/talaria-go/mcp/internal/core"
+	"github.com/talaria-go/mcp/internal/share"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
 )
 
-// The kinds of messages between replicas about the streams of answers.
-const (
-	msgFollow = "tail"   // to the replica that has a stream: asks for what follows on it
-	msgEvents = "events" // to the one that has asked
-)
+// msgFollow is the kind of messages to the replica that has the stream of an answer. They
+// ask for what follows an event, and say that the follower has ended.
+const msgFollow = "follow"
 
-// followRequest asks for what follows an event, and says how far its sender is.
+// followRequest asks for what follows an event, in the box of the stream.
 type followRequest struct {
-	Session string `json:"session"`
-	Tail    uint64 `json:"tail"`            // of the sender, who chooses a new one each time
-	After   string `json:"after,omitempty"` // id of the event; left out when something has come
-	Got     uint64 `json:"got,omitempty"`   // how many events the client has got
-	Again   bool   `json:"again,omitempty"` // what was sent after these may be lost
-	Left    bool   `json:"left,omitempty"`  // the follower has ended
+	Session string    `json:"session"`
+	After   string    `json:"after"`          // id of the event that the client has
+	Reader  string    `json:"reader"`         // of the box
+	Token   scale.Rev `json:"token"`          // grows with each reader of the box
+	Left    bool      `json:"left,omitempty"` // the follower has ended
 }
 
-// followBatch is what comes back: this, a newline, and the messages.
+// followBatch is a message in the box of an answer: this, a newline, and the messages of its
+// events.
 type followBatch struct {
-	Tail   uint64        `json:"tail"`
-	First  uint64        `json:"first"` // the number of the first of Events, counting from 1
+	For    scale.Rev     `json:"for,omitempty"` // the token of the follower
 	Events []followEvent `json:"events,omitempty"`
-	End    string        `json:"end,omitempty"` // why nothing follows Events; "" if something may
+	End    string        `json:"end,omitempty"` // why nothing follows; "" if something may
 }
 
 // followEvent is one event, or tells the client when to come back.
 type followEvent struct {
-	ID    string        `json:"id,omitempty"`
-	Size  int           `json:"size"` // of the message; -1 if there is none
-	Retry time.Duration `json:"retry,omitempty"`
+	ID     string        `json:"id,omitempty"`
+	Size   int           `json:"size"` // of the message; -1 if there is none
+	Answer bool          `json:"answer,omitempty"`
+	Retry  time.Duration `json:"retry,omitempty"`
+}
+
+// all returns the events of a batch with their messages.
+func (b *followBatch) all(messages []byte) iter.Seq2[followEvent, []byte] {
+	return func(yield func(followEvent, []byte) bool) {
+		for _, e := range b.Events {
+			var message []byte
+			if e.Size >= 0 {
+				n := min(e.Size, len(messages))
+				message, messages = messages[:n:n], messages[n:]
+			}
+			if !yield(e, message) {
+				return
+			}
+		}
+	}
 }
 
 // Why nothing follows.
@@ -52,51 +67,44 @@ const (
 	reasonUnknown = "unknown" // the replica knows nothing of the stream
 	reasonTooLong = "long"    // what follows is too long to be kept, or to be handed on
 	reasonSlow    = "behind"  // too much waits: the client has to come back
-	reasonBusy    = "busy"    // there are too many followers
 	reasonClosed  = "closed"  // the replica ends
 )
 
 const (
 	maxFollowers      = 16               // of a session, at each replica and from each
 	maxFollowersTotal = 4096             // at a replica
-	maxFollowBytes    = 1<<20 - 4<<10    // bytes of a message that can be forwarded; leaves room for a header
-	followWindow      = 256 << 10        // bytes of messages that are on the way to a client
-	followQueueBytes  = 2 << 20          // bytes that wait for a follower, and eventOverhead for each event
-	maxFollowBatch    = 256              // events that are handed on at once
-	requestTimeout    = 2 * time.Second  // bounds how long a follower is asked for
+	followQueueBytes  = 2 << 20          // bytes that wait for the store, and eventOverhead for each event
+	followBatchBytes  = 256 << 10        // bytes of messages that are written at once
+	maxFollowBatch    = 256              // events that are written at once
 	firstReplyTimeout = time.Second      // time until the first reply, twice
-	idlePollInterval  = 8 * time.Second  // a follower of which nothing comes asks so often
-	leaderTTL         = 30 * time.Second // a leader ends after this time without a request
+	firstReplyLimit   = 30 * time.Second // a follower without a reply ends
 )
 
 // resumer brings answers of calls to clients that resume at another replica, of a Manager
 // with a Store. The replica of the client has a follower, and the replica of the stream a
-// leader for it. If the latter is gone, the store may have the answer; see savedAnswers.
+// leader for it, which writes what the follower reads into a box of the store; see
+// savedAnswers. Take makes the newest follower of all replicas the reader of the box, and
+// each read of an earlier one fails.
 //
-// Its mu comes before that of a leader, and no other lock is held with it.
+// Its mu comes before those of a leader and of savedAnswers.
 type resumer struct {
-	m    *Manager
-	late *savedAnswers
+	m       *Manager
+	answers *savedAnswers
 
 	mu        sync.Mutex
 	closed    bool
-	last      uint64 // number of the last follower
-	tails     map[uint64]*follower
-	sources   map[followerKey]*leader
-	tailsOf   map[string]int // how many, by session
-	sourcesOf map[string]int
-	refused   map[followerKey]bool // followers to reject, because there is no room
-}
-
-// followerKey is a follower of another replica.
-type followerKey struct {
-	node string
-	tail uint64
+	followers map[*follower]bool
+	leaders   map[string]*leader // by the name of the reader
+	following *share.Shares      // followers, by session
+	leading   *share.Shares
 }
 
 // newResumer returns a resumer without followers.
 func newResumer(m *Manager) *resumer {
-	return &resumer{m: m, late: newSavedAnswers(m), tails: make(map[uint64]*follower), sources: make(map[followerKey]*leader), tailsOf: make(map[string]int), sourcesOf: make(map[string]int), refused: make(map[followerKey]bool)}
+	places := func() *share.Shares {
+		return share.New("streams of other replicas", maxFollowersTotal, maxFollowers, share.Same)
+	}
+	return &resumer{m: m, answers: newSavedAnswers(m), followers: make(map[*follower]bool), leaders: make(map[string]*leader), following: places(), leading: places()}
 }
 
 // tooManyStreams is the error of a client that has come back for too many streams
@@ -116,56 +124,70 @@ func (r *resumer) serve(s *Session, last string, from eventID, to core.StreamCon
 	if r.m.config.Bus == nil {
 		return unknownStream(last)
 	}
-	t := &follower{
-		relay: r, session: s, last: last, from: from, node: strconv.FormatUint(from.node, 36), to: to,
-		word: make(chan struct{}, 1), wake: to.Waker(),
+	f := &follower{
+		resumer: r, session: s, last: last, from: from, node: strconv.FormatUint(from.node, 36), to: to,
+		box: answerBoxName(s.id, from.node, from.stream), word: make(chan struct{}, 1), wake: to.Waker(),
 	}
-	if fault := r.register(t); fault != nil {
+	f.reader = readerName(r.m.config.ReplicaID, r.m.numbers.tokens.Add(1), "")
+	if fault := r.register(f); fault != nil {
 		return fault
 	}
-	defer r.unregister(t)
-	return t.serve()
+	defer r.unregister(f)
+	return f.serve()
 }
 
-// register gives a follower its number. The error rejects it.
-func (r *resumer) register(t *follower) *protocol.Error {
+// register adds a follower. The error rejects it.
+func (r *resumer) register(f *follower) *protocol.Error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case r.closed:
 		return unavailable(errEnding)
-	case len(r.tails) >= maxFollowersTotal || r.tailsOf[t.session.id] >= maxFollowers:
+	case r.following.Take(f.session.id, 1) != nil:
 		return tooManyStreams()
 	}
-	r.last++
-	t.number = r.last
-	r.tails[t.number] = t
-	r.tailsOf[t.session.id]++
+	r.followers[f] = true
 	return nil
 }
 
-// unregister forgets a follower, and tells the replica that has the stream.
-func (r *resumer) unregister(t *follower) {
+// unregister forgets a follower.
+func (r *resumer) unregister(f *follower) {
 	r.mu.Lock()
-	delete(r.tails, t.number)
-	decrement(r.tailsOf, t.session.id)
-	r.mu.Unlock()
-	t.close()
-}
-
-// decrement takes one off a count.
-func decrement(counts map[string]int, id string) {
-	if counts[id]--; counts[id] == 0 {
-		delete(counts, id)
-	}
+	defer r.mu.Unlock()
+	delete(r.followers, f)
+	r.following.Give(f.session.id, 1)
 }
 
 // endFollowers ends the followers: their clients come back, at another replica.
 func (r *resumer) endFollowers() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, t := range r.tails {
-		t.stop()
+	for f := range r.followers {
+		f.stopped.Store(true)
+		f.hint(0)
+	}
+}
+
+// checkReplicas ends the followers whose leader's replica is gone. It asks once for each
+// replica.
+func (r *resumer) checkReplicas() {
+	of := make(map[string][]*follower)
+	r.mu.Lock()
+	for f := range r.followers {
+		of[f.node] = append(of[f.node], f)
+	}
+	r.mu.Unlock()
+	for node, followers := range of {
+		lives, err := r.m.lives(r.m.ctx, node)
+		switch {
+		case err != nil:
+			return
+		case !lives:
+			for _, f := range followers {
+				f.gone.Store(true)
+				f.hint(0)
+			}
+		}
 	}
 }
 
@@ -180,104 +202,51 @@ func (r *resumer) isClosed() bool {
 // may be on their way to their streams, which leaders and clients that come back
 // need before that.
 func (r *resumer) close() {
-	r.late.wait()
+	r.answers.wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
 }
 
-// handleMessage handles a message of another replica about streams. It does not wait.
+// handleMessage handles what a follower of another replica asks for. It does not wait. A
+// follower for which there is no room asks again.
 func (r *resumer) handleMessage(message bus.Message) {
-	switch message.Kind {
-	case msgFollow:
-		var a followRequest
-		if err := json.Unmarshal(message.Body, &a); err != nil {
-			r.m.reportError(err)
-			return
-		}
-		r.handleRequest(message.From, &a)
-	case msgEvents:
-		header, messages, _ := bytes.Cut(message.Body, []byte("\n"))
-		var e followBatch
-		if err := json.Unmarshal(header, &e); err != nil {
-			r.m.reportError(err)
-			return
-		}
-		r.mu.Lock()
-		t := r.tails[e.Tail]
-		r.mu.Unlock()
-		if t != nil && t.node == message.From {
-			t.receive(&e, messages)
-		}
+	var a followRequest
+	if err := json.Unmarshal(message.Body, &a); err != nil {
+		r.m.reportError(err)
+		return
 	}
-}
-
-// handleRequest handles what a follower of another replica asks for.
-func (r *resumer) handleRequest(from string, a *followRequest) {
-	key := followerKey{from, a.Tail}
+	from, ok := parseEventID(a.After)
+	if !ok || from.node != r.answers.node {
+		return
+	}
 	s := r.m.Local(a.Session)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	src := r.sources[key]
+	l := r.leaders[a.Reader]
 	switch {
-	case src != nil:
-		src.handleRequest(a)
-		return
-	case a.Left || r.closed: // then the follower detects that the leader is gone
-		return
+	case l != nil && a.Left:
+		l.leave(from.event)
+	case a.Left:
+		r.answers.release(a.Session, from.stream, a.Reader, true, from.event)
+	case l != nil:
+		r.answers.acknowledge(a.Session, from.stream, a.Reader)
+	case !r.closed && r.leading.Take(a.Session, 1) == nil:
+		l = &leader{resumer: r, ask: a, from: from, session: s, news: make(chan struct{}, 1)}
+		r.leaders[a.Reader] = l
+		r.m.sweeping.Go(l.run)
 	}
-	src = &leader{relay: r, key: key, session: s, id: a.Session, after: a.After, news: make(chan struct{}, 1), reply: true, heardOf: time.Now()}
-	switch {
-	case len(r.sources) >= 2*maxFollowersTotal:
-		r.reject(key)
-		return
-	case len(r.sources) >= maxFollowersTotal || r.sourcesOf[a.Session] >= maxFollowers:
-		src.end = reasonBusy
-	case a.After == "": // its leader was given up
-		src.end = reasonSlow
-	case s == nil:
-		src.end = reasonUnknown
-	}
-	r.sources[key] = src
-	r.sourcesOf[a.Session]++
-	r.m.sweeping.Go(src.run)
-}
-
-// reject tells a follower that there is no room for a leader. There is one goroutine
-// for that, and who finds no room with it either asks again. r.mu is held.
-func (r *resumer) reject(key followerKey) {
-	if len(r.refused) >= maxFollowersTotal || r.refused[key] {
-		return
-	}
-	if r.refused[key] = true; len(r.refused) > 1 {
-		return // it runs
-	}
-	r.m.sweeping.Go(func() {
-		for more := true; more; {
-			src := &leader{relay: r, key: key, end: reasonBusy}
-			_ = src.send(r.m.ctx) // it asks again
-			key, more = r.nextRejected(key)
-		}
-	})
-}
-
-// nextRejected returns the next follower to reject after one that has its reply.
-func (r *resumer) nextRejected(done followerKey) (key followerKey, more bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.refused, done)
-	for key = range r.refused {
-		return key, true
-	}
-	return key, false
 }
 
 // forget drops a leader.
-func (r *resumer) forget(src *leader) {
+func (r *resumer) forget(l *leader) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.sources, src.key)
-	decrement(r.sourcesOf, src.id)
+	delete(r.leaders, l.ask.Reader)
+	r.leading.Give(l.ask.Session, 1)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r.answers.release(l.ask.Session, l.from.stream, l.ask.Reader, l.left, l.got)
 }
 
 // errReplicaGone answers a call whose replica is gone.

@@ -3,6 +3,9 @@ package session
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -15,61 +18,59 @@ import (
 )
 
 const (
-	answerTTL           = 15 * time.Minute // lifetime of an answer in the store while its client is disconnected
-	maxSavedAnswers     = 8                // of them for a session, from each replica
-	savedAnswerOverhead = 512              // bytes that one counts in addition to the answer
+	answerTTL           = 15 * time.Minute // lifetime of the box of an answer after the last message
+	answerBytes         = 2 << 20          // of messages in such a box that its reader does not have; twice that with an answer
+	maxAnswerBytes      = 1<<20 - 4<<10    // of one message in it; leaves room for a header
+	maxSavedAnswers     = 8                // answers of a session, from each replica
+	savedAnswerOverhead = 512              // bytes that one counts in addition to its messages
 	maxSavedAtShutdown  = 32 << 20         // bytes of them when the server shuts down
+	deletedAtOnce       = 256              // boxes
 )
 
-// This file stores answers of calls for clients that resume after the replica is gone.
+// savedAnswers has the boxes of the store in which the answers of calls are for clients
+// that resume elsewhere. Each stream has a box of its own. A leader writes what follows an
+// event of a stream. If no client is connected when the answer is made, only the answer is
+// saved. A box stays until its client has the answer, its session ends, or answerTTL is
+// over.
 //
-// An entry holds the id of its event, a newline, and the answer, sealed. Its key consists
-// of the session, the replica and a place, so a session has at most maxSavedAnswers entries
-// from each replica. A new entry overwrites an old one. The place is the number of the
-// stream modulo maxSavedAnswers, and the id in the entry identifies the answer.
-//
-// The replica deletes an entry when it receives the end of the session. Otherwise the entry
-// expires. The replica cannot detect that a client has received the answer, so the client
-// can resume again.
-//
-// Each entry counts at its replica until then, also if its write failed, as the store may
-// have it.
-
-// savedAnswers stores the answers of clients that are disconnected, so that they can resume
-// after this replica has ended. A session has maxSavedAnswers places; a new answer replaces
-// the oldest.
-//
-// Their bytes have two limits: one for all sessions and one for each principal. Beyond
-// these no answer is stored. Its lock is the last in the order.
+// The bytes have two limits: one for all sessions and one for each principal. Beyond these
+// nothing is added. A box counts at the replica that writes it for as long as the store may
+// have it. Its lock is the last in the order.
 type savedAnswers struct {
 	m     *Manager
 	node  uint64 // of m
 	bytes *share.Shares
 
 	mu   sync.Mutex
-	of   map[string]*sessionAnswers // by session
-	to   int                        // how many answers are to come, or on their way into the store
-	none chan struct{}              // closed when there are none; nil unless wait was called
+	of   map[string][]*answerBox // by session, the oldest first
+	to   int                     // how many answers are to come, or on their way into the store
+	none chan struct{}           // closed when there are none; nil unless wait was called
 }
 
-// sessionAnswers is what the store has of the answers of a session, from this replica.
-type sessionAnswers struct {
-	principal string
-	sizes     [maxSavedAnswers]int
-	until     time.Time // the store has forgotten it then
-	over      bool      // the session has ended
+// answerBox is what the store has of a stream, from this replica.
+type answerBox struct {
+	name, principal string
+	stream          uint64
+	size            int
+	until           time.Time // the store has forgotten it then
+	led             bool      // a leader writes it
+	reader          string    // of the newest leader
+	token           scale.Rev // the same
+	answer          uint64    // number of the event that is the answer; 0 if the box does not have it
+	unknown         bool      // nothing is known of the stream
+	over            bool      // it is to be deleted
 }
 
 // newSavedAnswers returns savedAnswers without an answer.
 func newSavedAnswers(m *Manager) *savedAnswers {
 	own := min(m.config.MaxPerPrincipal, 0)
 	node, _ := strconv.ParseUint(m.config.ReplicaID, 36, 64)
-	return &savedAnswers{m: m, node: node, bytes: share.New("bytes of answers whose clients are away", m.config.AnswerMemory, own, share.Half), of: make(map[string]*sessionAnswers)}
+	return &savedAnswers{m: m, node: node, bytes: share.New("bytes of answers whose clients are away", m.config.AnswerMemory, own, share.Half), of: make(map[string][]*answerBox)}
 }
 
-// expect notes that there will be an answer, which the end of this replica waits
-// for. end must be called when it is kept: in the history, from which keepAll takes
-// it, or in the store. l may be nil, without a Store.
+// expect notes that there will be an answer, which the end of this replica waits for.
+// settle must be called when it is kept: in the history, from which saveAll takes it, or in
+// the store. l may be nil, without a Store.
 func (l *savedAnswers) expect() {
 	if l == nil {
 		return
@@ -79,7 +80,7 @@ func (l *savedAnswers) expect() {
 	l.to++
 }
 
-// settle takes back one begin.
+// settle takes back one expect.
 func (l *savedAnswers) settle() {
 	if l == nil {
 		return
@@ -114,141 +115,218 @@ func (l *savedAnswers) wait() {
 	}
 }
 
-// answerKey returns the key of the saved answer of a stream.
-func answerKey(session string, node, stream uint64) scale.Key {
-	name := session + " " + eventID{node: node, stream: stream % maxSavedAnswers}.String()
-	return scale.Key{Partition: replica.StoreKey("late", session, partitions).Partition, Name: replica.StoreKey("late", name, partitions).Name}
+// answerBoxName returns the name of the box of a stream.
+func answerBoxName(session string, node, stream uint64) string {
+	return "answer:" + replica.StoreKey("answer", session+" "+eventID{node: node, stream: stream}.String(), partitions).Name
 }
 
-// ttl is how long an answer is kept: no longer than its session.
-func (l *savedAnswers) ttl() time.Duration {
-	if idle := l.m.config.IdleTimeout; idle > 0 {
-		return min(idle, answerTTL)
+// reserve makes the box of a stream count n bytes more, and change is made to it; undo takes
+// back what it counts. It is nil if there is no room. The oldest answer of the session makes
+// room for a new one.
+func (l *savedAnswers) reserve(session, principal string, stream uint64, n int, change func(b *answerBox)) (b *answerBox, undo func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	list := l.of[session]
+	i := slices.IndexFunc(list, func(b *answerBox) bool { return b.stream == stream })
+	found := i >= 0
+	if found {
+		b = list[i]
+	} else {
+		b = &answerBox{name: answerBoxName(session, l.node, stream), principal: principal, stream: stream}
 	}
-	return answerTTL
+	if b.size == 0 && n > 0 {
+		n += savedAnswerOverhead
+	}
+	n = max(0, min(n, 2*answerBytes-b.size)) // beyond that the store has dropped some
+	if l.bytes.Take(b.principal, n) != nil {
+		return nil, nil
+	}
+	undo = func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if n = min(n, b.size); n > 0 {
+			b.size -= n
+			l.bytes.Give(b.principal, n)
+		}
+	}
+	b.size, b.until = b.size+n, time.Now().Add(answerTTL)
+	b.over = false
+	change(b)
+	if found {
+		return b, undo
+	}
+	var idle []*answerBox
+	for _, other := range list {
+		if !other.led && !other.over && other.answer > 0 {
+			idle = append(idle, other)
+		}
+	}
+	if !b.led && len(idle) >= maxSavedAnswers {
+		idle[0].over = true
+	}
+	l.of[session] = append(list, b)
+	return b, undo
+}
+
+// append adds a batch to a box, and returns who reads that. The error is scale.ErrFull if
+// there is no room.
+func (l *savedAnswers) append(ctx context.Context, box string, p scale.AppendOp, batch followBatch, messages ...[]byte) (rev scale.Rev, reader string, err error) {
+	text, err := json.Marshal(batch)
+	if err != nil {
+		return 0, "", err
+	}
+	text = append(text, '\n')
+	for _, m := range messages {
+		text = append(text, m...)
+	}
+	p.Box, p.Data, p.TTL = box, l.m.config.Seal.Seal(nil, text, seal.Binding(box)), answerTTL
+	full := false
+	err = l.m.callStore(ctx, func(ctx context.Context) (err error) {
+		rev, reader, err = l.m.config.Store.Append(ctx, p)
+		if full = errors.Is(err, scale.ErrFull); full {
+			return nil
+		}
+		return err
+	})
+	if full {
+		err = scale.ErrFull
+	}
+	return rev, reader, err
 }
 
 // save stores an answer whose client is disconnected, unless there is no room or it is too
 // long.
-func (l *savedAnswers) save(s *Session, a event) {
+func (l *savedAnswers) save(ctx context.Context, s *Session, a event) {
 	l.expect() // a shutdown waits for it
 	defer l.settle()
-	if s.Ended() && !l.m.relay.isClosed() {
+	if len(a.message) > maxAnswerBytes || s.Ended() && !l.m.resumer.isClosed() {
 		return // the client cannot resume
 	}
-	if w, ok := l.saveOp(s, a); ok {
-		e, err := l.m.putEntry(context.WithoutCancel(l.m.ctx), w)
-		if err == nil {
-			l.m.reportError(e.Err)
-		}
+	b, _ := l.reserve(s.id, s.principal, a.stream, len(a.message), func(b *answerBox) { b.answer = a.event })
+	if b == nil {
+		return
 	}
-}
-
-// saveOp returns what keeps an answer, which counts from then on.
-func (l *savedAnswers) saveOp(s *Session, a event) (w scale.Write, ok bool) {
-	if len(a.message) > maxFollowBytes || !l.reserve(s, a.stream%maxSavedAnswers, len(a.message)+savedAnswerOverhead) {
-		return w, false
-	}
-	key := answerKey(s.id, s.history.node, a.stream)
-	text := append([]byte(s.history.idOf(a.stream, a.event, a.request)+"\n"), a.message...)
-	return scale.Write{Key: key, Prev: scale.Any, Value: l.m.config.Seal.Seal(nil, text, seal.Binding(key.Name)), TTL: l.ttl()}, true
-}
-
-// reserve makes a place of a session count size, if there is room for that. If there is
-// none, what was there stays: an older answer is kept in place of a newer one, as
-// its client may come back, too.
-func (l *savedAnswers) reserve(s *Session, place uint64, size int) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	kept := l.of[s.id]
-	if kept == nil {
-		kept = &sessionAnswers{principal: s.principal}
-	}
-	switch more := size - kept.sizes[place]; {
-	case more < 0:
-		l.bytes.Give(s.principal, -more)
-	case l.bytes.Take(s.principal, more) != nil:
-		return false
-	}
-	kept.sizes[place], kept.until = size, time.Now().Add(l.ttl())
-	l.of[s.id] = kept
-	return true
+	batch := followBatch{Events: []followEvent{{ID: s.history.idOf(a.stream, a.event, a.request), Size: len(a.message), Answer: true}}, End: reasonDone}
+	_, _, _ = l.append(ctx, b.name, scale.AppendOp{Keep: 2 * answerBytes}, batch, a.message) // callStore has reported it
 }
 
 // markEnded notes that a session has ended. It waits for nothing.
 func (l *savedAnswers) markEnded(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if kept := l.of[id]; kept != nil {
-		kept.over = true
+	for _, b := range l.of[id] {
+		b.over = true
 	}
 }
 
-// deleteEnded deletes what the store has of sessions that have ended, and gives back
-// what that counts for, and what the store has forgotten.
-func (l *savedAnswers) deleteEnded() {
-	writes := l.endedWrites(time.Now())
-	if len(writes) == 0 {
-		return
-	}
-	// An entry that is not deleted expires.
-	_ = l.m.callStore(l.m.ctx, func(ctx context.Context) error { _, err := l.m.config.Store.Put(ctx, writes...); return err })
-}
-
-// endedWrites returns what sweep deletes: a batch.
-func (l *savedAnswers) endedWrites(now time.Time) (writes []scale.Write) {
+// acknowledge notes that the reader of a box has what is there, or soon reads it: it makes
+// room.
+func (l *savedAnswers) acknowledge(session string, stream uint64, reader string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for id, kept := range l.of {
-		there := now.Before(kept.until)
-		if there && (!kept.over || len(writes) > renewBatch-maxSavedAnswers) {
-			continue
+	for _, b := range l.of[session] {
+		if b.stream == stream && b.reader == reader {
+			l.bytes.Give(b.principal, b.size)
+			b.size = 0
 		}
-		for place, size := range kept.sizes {
-			if size > 0 {
-				l.bytes.Give(kept.principal, size)
-			}
-			if size > 0 && there {
-				writes = append(writes, scale.Write{Key: answerKey(id, l.node, uint64(place)), Prev: scale.Any})
-			}
-		}
-		delete(l.of, id)
 	}
-	return writes
 }
 
-// find returns the answer that the store has of a stream, and its id, which are
-// empty if there is none.
-func (l *savedAnswers) find(ctx context.Context, s *Session, from eventID) (id string, answer []byte, err error) {
-	key := answerKey(s.id, from.node, from.stream)
-	e, err := l.m.getEntry(ctx, scale.GetOp{Key: key})
-	if err != nil || e.Rev == 0 {
-		return "", nil, err
+// release notes that nothing is added to the box of a stream for this reader any more, and
+// that its client has left, if left, after the event got.
+func (l *savedAnswers) release(session string, stream uint64, reader string, left bool, got uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, b := range l.of[session] {
+		if b.stream == stream && b.reader == reader {
+			b.led = false
+			b.over = b.over || left && (b.unknown || b.answer > 0 && b.answer <= got)
+		}
 	}
-	text, _, err := l.m.config.Seal.Open(e.Value, seal.Binding(key.Name))
+}
+
+// deleteEnded deletes the boxes that are over, and gives back what those count for, and
+// those that the store has forgotten.
+func (l *savedAnswers) deleteEnded() {
+	for _, b := range l.ended(time.Now()) {
+		from := b.reader
+		err := l.m.callStore(l.m.ctx, func(ctx context.Context) error {
+			_, err := l.m.config.Store.Take(ctx, scale.Take{Box: b.name, From: from})
+			if errors.Is(err, scale.ErrNotReader) {
+				return nil // its client has come back
+			}
+			return err
+		})
+		if err != nil {
+			return // what is not deleted expires
+		}
+	}
+}
+
+// ended returns what deleteEnded deletes: a batch.
+func (l *savedAnswers) ended(now time.Time) (over []*answerBox) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id, list := range l.of {
+		list = slices.DeleteFunc(list, func(b *answerBox) bool {
+			there := now.Before(b.until)
+			if there && (!b.over || len(over) == deletedAtOnce) {
+				return false
+			}
+			l.bytes.Give(b.principal, b.size)
+			if b.size = 0; there {
+				over = append(over, b)
+			}
+			return true
+		})
+		if l.of[id] = list; len(list) == 0 {
+			delete(l.of, id)
+		}
+	}
+	return over
+}
+
+// open reads what a box has: a batch of events in each message, and their messages.
+func (l *savedAnswers) open(box string, data []byte) (batch followBatch, messages []byte, err error) {
+	text, _, err := l.m.config.Seal.Open(data, seal.Binding(box))
 	if err != nil {
-		l.m.reportError(err)
-		return "", nil, err
+		return batch, nil, err
 	}
-	header, answer, _ := bytes.Cut(text, []byte("\n"))
-	if at, ok := parseEventID(string(header)); !ok || at.stream != from.stream { // it was there, and made room
-		return "", nil, nil
-	}
-	return string(header), answer, nil
+	header, messages, _ := bytes.Cut(text, []byte("\n"))
+	return batch, messages, json.Unmarshal(header, &batch)
 }
 
-// send sends the answer that the store has of a stream to a client that has got
-// what comes up to from; nothing, if the client has it. found is false if there is
-// none.
-func (l *savedAnswers) send(s *Session, from eventID, to core.EventWriter) (found bool, err error) {
-	id, answer, err := l.find(l.m.ctx, s, from)
-	if err != nil || id == "" {
-		return false, err
+// send sends what the store has of a stream to a client that has got what comes up to from,
+// which it moves on. found is false if the answer is not there; answers that the client has
+// count as sent.
+func (l *savedAnswers) send(s *Session, from *eventID, to core.EventWriter) (found bool, err error) {
+	box := answerBoxName(s.id, from.node, from.stream)
+	var pos scale.Rev
+	for {
+		var list []scale.Message
+		err = l.m.callStore(l.m.ctx, func(ctx context.Context) (err error) {
+			list, _, err = l.m.config.Store.Read(ctx, box, pos, "")
+			return err
+		})
+		if err != nil || len(list) == 0 {
+			return found, err
+		}
+		for _, m := range list {
+			pos = m.Rev
+			batch, messages, err := l.open(box, m.Data)
+			if err != nil {
+				l.m.reportError(err)
+				return found, err // another replica may have the key
+			}
+			for event, message := range batch.all(messages) {
+				found = found || event.Answer
+				if from.precedes(event.ID) {
+					_ = to.Event(event.ID, message) // a client that is gone may come back
+					*from, _ = parseEventID(event.ID)
+				}
+			}
+		}
 	}
-	if at, ok := parseEventID(id); ok && at.event > from.event {
-		_ = to.Event(id, answer) // a client that is gone may come back
-	}
-	return true, nil
 }
 
 // saveAll keeps, when the server shuts down, the answers that the clients of
@@ -257,41 +335,21 @@ func (l *savedAnswers) send(s *Session, from eventID, to core.EventWriter) (foun
 func (l *savedAnswers) saveAll(sessions map[string]*Session) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.m.ctx), replica.StoreTimeout)
 	defer cancel()
-	var writes []scale.Write
-	size, room := 0, maxSavedAtShutdown
-	flush := func() bool {
-		if len(writes) == 0 {
-			return true
-		}
-		var written []scale.Entry
-		err := l.m.callStore(ctx, func(ctx context.Context) (err error) { written, err = l.m.config.Store.Put(ctx, writes...); return err })
-		for _, e := range written {
-			if err == nil && e.Err != nil {
-				l.m.reportError(e.Err)
-				break
-			}
-		}
-		writes, size = nil, 0
-		return err == nil
-	}
+	room := maxSavedAtShutdown
+	var saved sync.WaitGroup
+	defer saved.Wait()
 	for _, s := range sessions {
-		var used [maxSavedAnswers]bool
 		for _, a := range s.history.answers(maxSavedAnswers) {
-			if place := a.stream % maxSavedAnswers; used[place] || len(a.message) > room {
-				continue
-			} else {
-				used[place] = true
-			}
-			w, ok := l.saveOp(s, a)
-			if !ok {
-				continue
-			}
-			room -= len(a.message)
-			size += len(w.Value)
-			if writes = append(writes, w); (len(writes) == renewBatch || size > scale.MaxValue) && !flush() {
+			if room -= len(a.message); room < 0 || ctx.Err() != nil {
 				return
 			}
+			l.m.besides <- struct{}{}
+			saved.Go(func() {
+				defer func() { <-l.m.besides }()
+				if ctx.Err() == nil {
+					l.save(ctx, s, a)
+				}
+			})
 		}
 	}
-	flush()
 }

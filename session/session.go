@@ -76,7 +76,7 @@ type Session struct {
 	identity     atomic.Pointer[frame.Identity] // of the newest request; nil for an anonymous client
 	assigns      core.Values
 	save         func(*Session) error // keeps the state in the Store; nil if there is none
-	relay        *resumer             // of the Manager; nil without a Store
+	resumer      *resumer             // of the Manager; nil without a Store
 	key          scale.Key            // of the state in the Store; set before the session is shared
 
 	// What the Store has: rev and base are its state when it was last read or
@@ -606,12 +606,12 @@ func (s *Session) sendRetry(out *outStream, to core.StreamConn) {
 // ended or another connection has taken it over.
 func (s *Session) resumeAnswer(last string, to core.StreamConn) error {
 	from, _ := parseEventID(last)
-	if s.relay != nil && from.node != 0 && from.node != s.history.node {
-		return s.relay.serve(s, last, from, to)
+	if s.resumer != nil && from.node != 0 && from.node != s.history.node {
+		return s.resumer.serve(s, last, from, to)
 	}
 	attached, lost, err := s.history.resume(last, to, to.Waker())
-	if errors.Is(err, errUnknownStream) && s.relay != nil {
-		found, failed := s.relay.late.send(s, from, to)
+	if errors.Is(err, errUnknownStream) && s.resumer != nil {
+		found, failed := s.resumer.answers.send(s, &from, to)
 		switch {
 		case failed != nil:
 			return unavailable(failed)

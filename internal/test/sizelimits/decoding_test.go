@@ -20,7 +20,7 @@ var direct = map[string]map[string]int{
 		"auth/internal/issuing/user.go": 1, "auth/oauth/filestore.go": 1, "auth/oauth/storage.go": 1, "client/handlers.go": 1, "host.go": 2, "internal/ask/ask.go": 1,
 		"internal/core/values.go": 3, "internal/ask/askers.go": 1, "internal/tasks/shared.go": 1,
 		"internal/tasks/store.go": 1, "internal/tasks/sweeper.go": 2, "internal/topics/inventory.go": 1, "middleware/limit.go": 2,
-		"session/resumer.go": 2, "session/snapshot.go": 1, "slogwriter/slogwriter.go": 4, "tasks.go": 1,
+		"session/resumer.go": 1, "session/savedanswers.go": 1, "session/snapshot.go": 1, "slogwriter/slogwriter.go": 4, "tasks.go": 1,
 		"cmd/talaria/internal/browser/keys.go": 1, "cmd/talaria/internal/dev/tool.go": 1, "cmd/talaria/internal/form/form.go": 1, "cmd/talaria/internal/inspector/pages.go": 3,
 		"cmd/talaria/internal/inspector/report.go": 1, "cmd/talaria/internal/login/store.go": 1, "cmd/talaria/internal/shell/person.go": 1,
 	},
