@@ -336,6 +336,11 @@ func (j *verdicts) ask(turn int) *events.Ask {
 	if j.turn != turn || j.next == len(j.asks) {
 		return nil
 	}
+	for of := j.asks[max(j.next-1, 0)]; j.next > 0 && of.Verdict != events.No && j.asks[j.next].Of == of.Of; {
+		if j.next++; j.next == len(j.asks) { // the events behind one that is not decided wait
+			return nil
+		}
+	}
 	j.next++
 	j.since = time.Now()
 	ask := *j.asks[j.next-1]

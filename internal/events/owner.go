@@ -22,7 +22,7 @@ const (
 	ownerBeat  = 8 * time.Second
 	claimMost  = 100 // subscriptions of one call
 	renewMost  = 256 // of one call
-	claimPause = time.Second
+	claimPause = time.Second // before a claim of what others have given away
 
 	leased  = "leased"
 	offered = "offered"
@@ -101,20 +101,17 @@ func (w *Webhooks) lookAfter() {
 			w.failed(err) // the beat finds what the store does not tell
 		}
 	}
-	var last time.Time // of the last claim
+	var soon <-chan time.Time // a claim, which answers all that was noticed until then
 	for {
 		w.mu.Lock()
-		changed, claim := w.changed, w.config.Shared && w.unclaimed && !w.leaves()
-		w.changed = map[scale.Key]scale.Rev{}
-		if claim = claim && time.Since(last) >= claimPause; claim {
-			w.unclaimed, last = false, time.Now()
-		}
+		changed, claim := w.changed, w.config.Shared && w.unclaimed
+		w.changed, w.unclaimed = map[scale.Key]scale.Rev{}, false
 		w.mu.Unlock()
 		for key, rev := range changed {
 			w.readOwn(key, rev)
 		}
-		if claim {
-			w.claim(offered)
+		if claim && soon == nil {
+			soon = time.After(claimPause)
 		}
 		select {
 		case <-w.ctx.Done():
@@ -122,6 +119,9 @@ func (w *Webhooks) lookAfter() {
 		case <-w.left:
 			return
 		case <-w.wake:
+		case <-soon:
+			soon = nil
+			w.claim(offered)
 		case <-beat.C:
 			w.beat()
 		}

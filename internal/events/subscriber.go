@@ -89,7 +89,8 @@ func (w *Webhooks) enter(key scale.Key, sub *Subscription, rev scale.Rev, began 
 		w.own[key] = s
 		s.feed.subscribers[s] = true
 	}
-	s.sub, s.rev, s.until = sub, rev, began.Add(lease)
+	w.adopt(s, sub, rev)
+	s.until = began.Add(lease)
 	s.feed.look()
 	return s
 }
@@ -257,11 +258,11 @@ func (w *Webhooks) handle(ctx context.Context, s *subscriber, events []happening
 			w.pass(s, e, true)
 			return true
 		}
-		verdict := Later
+		var known *Ask
 		if first != nil && first.rev == e.rev {
-			verdict = first.ask.Verdict
+			known = &first.ask
 		}
-		verdict, ok := w.decide(ctx, s, e, verdict)
+		verdict, ok := w.decide(ctx, s, e, known)
 		if !ok {
 			return false
 		}
@@ -298,16 +299,19 @@ func (w *Webhooks) pass(s *subscriber, e happening, gap bool) {
 }
 
 // decide asks whether a subscription gets an event, until that is known or was asked often
-// enough. ok is false if the work for the subscription ends.
-func (w *Webhooks) decide(ctx context.Context, s *subscriber, e happening, known Verdict) (verdict Verdict, ok bool) {
-	for i := 0; known == Later; i++ {
+// enough. known is the first answer, or nil. ok is false if the work for the subscription
+// ends.
+func (w *Webhooks) decide(ctx context.Context, s *subscriber, e happening, known *Ask) (verdict Verdict, ok bool) {
+	for i := 0; ; i++ {
 		w.mu.Lock()
 		sub := s.sub
 		w.mu.Unlock()
-		ask := &Ask{Of: sub, Event: e.text}
-		w.config.Ask(ctx, []*Ask{ask})
-		if known = ask.Verdict; known != Later {
-			break
+		if known == nil {
+			known = &Ask{Of: sub, Event: e.text}
+			w.config.Ask(ctx, []*Ask{known})
+		}
+		if known.Verdict != Later {
+			return known.Verdict, true
 		}
 		if i == len(undecided) {
 			w.tell("delivery.dropped", droppedUndecided, sub, 0)
@@ -316,8 +320,8 @@ func (w *Webhooks) decide(ctx context.Context, s *subscriber, e happening, known
 		if !w.wait(ctx, undecided[i]) {
 			return Later, false
 		}
+		known = nil
 	}
-	return known, true
 }
 
 // unknown handles a subscription of a type that this replica does not have.

@@ -103,8 +103,8 @@ type WebhookConfig struct {
 	Transport http.RoundTripper
 	// Identity decodes an identity, for Subscription.Prepared.
 	Identity func(claims json.RawMessage) any
-	// Ask answers questions, in turn. It must return in a bounded time, and leaves
-	// Verdict as it is where it has no answer.
+	// Ask answers questions, in turn, those of one subscription up to the first answer that
+	// is not No. It must return in a bounded time.
 	Ask    func(ctx context.Context, asks []*Ask)
 	Tell   func(Observed)
 	Failed func(error) // reports that the store does not answer

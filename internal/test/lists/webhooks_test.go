@@ -286,8 +286,6 @@ func TestWebhookFaults(t *testing.T) {
 	}
 }
 
-const hookURL = "https://receiver.example/hook"
-
 // What an endpoint answers decides whether and when an event is sent again.
 func TestWebhookAttempts(t *testing.T) {
 	status := func(all ...int) func(n int, w http.ResponseWriter) {
