@@ -20,8 +20,8 @@ const (
 	lease      = 60 * time.Second
 	leaseRenew = 20 * time.Second
 	ownerBeat  = 8 * time.Second
-	claimMost  = 100 // subscriptions of one call
-	renewMost  = 256 // of one call
+	claimMost  = 100         // subscriptions of one call
+	renewMost  = 256         // of one call
 	claimPause = time.Second // before a claim of what others have given away
 
 	leased  = "leased"
