@@ -118,7 +118,7 @@ var importGraph = map[string][]string{
 	"examples/audit":                   {"", "protocol"},
 	"examples/openapi":                 {"", "auth", "openapi"},
 	"examples/report":                  {"", "protocol"},
-	"examples/events":                  {""},
+	"examples/events":                  {"", "client"},
 	"examples/gateway":                 {"", "client", "gateway"},
 	"examples/notes":                   {""},
 	"examples/service":                 {""},

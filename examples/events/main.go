@@ -5,16 +5,24 @@
 //	go run ./examples/events
 //	talaria events http://127.0.0.1:8080/mcp comment.created document=doc_1
 //	talaria call http://127.0.0.1:8080/mcp add_comment document=doc_1 text=Hello
+//
+// A Receiver has comments sent to it by webhook. Try it with
+//
+//	go run ./examples/events -receive comments.json
 package main
 
 import (
+	"context"
+	"crypto/rand"
+	"flag"
+	"fmt"
 	"log"
+	"net"
 	"net/http"
-	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/client"
 )
 
 // Comment is what the tool adds, and the data of an event.
@@ -32,13 +40,13 @@ type Watch struct {
 // here whether f.Principal() may read the document.
 func concerns(_ *mcp.Frame, in Watch, c Comment) (bool, error) { return in.Document == c.Document, nil }
 
-func newServer() *mcp.Server {
-	s := mcp.NewServer(mcp.Info{Name: "documents", Version: "1.0.0"}, nil)
-	var last atomic.Int64 // your database has ids
+// newServer makes the server. Without opts.Store subscriptions end with the process.
+func newServer(opts *mcp.Options) *mcp.Server {
+	s := mcp.NewServer(mcp.Info{Name: "documents", Version: "1.0.0"}, opts)
 	s.MustAdd(
 		mcp.EventType("comment.created", concerns, mcp.Doc("A comment was added to a document")),
 		mcp.Tool("add_comment", func(f *mcp.Frame, in Comment) (string, error) {
-			id := strconv.FormatInt(last.Add(1), 10)
+			id := rand.Text() // your database has ids
 			if err := s.Emit(f, mcp.Occurrence{Name: "comment.created", Data: in, ID: "comment-" + id}); err != nil {
 				return "", err
 			}
@@ -48,8 +56,50 @@ func newServer() *mcp.Server {
 	return s
 }
 
+// serve returns the endpoint. A server on a network has auth.Resource in place of the one
+// user here.
+func serve(s *mcp.Server) http.Handler {
+	endpoint := s.Handler()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		endpoint.ServeHTTP(w, r.WithContext(mcp.WithIdentity(r.Context(), &mcp.Identity{Subject: "me"})))
+	})
+}
+
+// receive prints the comments on doc_1 that the server at url sends to this process.
+func receive(path, url string) error {
+	r, err := NewReceiver(path, func(e Event) error {
+		fmt.Printf("%s %s\n", e.ID, e.Data)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:8081")
+	if err != nil {
+		return err
+	}
+	go func() { log.Fatal((&http.Server{Handler: r, ReadHeaderTimeout: 10 * time.Second}).Serve(listener)) }()
+	ctx := context.Background()
+	c, err := client.Connect(ctx, client.HTTP(url, nil), nil)
+	if err != nil {
+		return err
+	}
+	for {
+		if err := r.Subscribe(ctx, c, "doc_1", "http://127.0.0.1:8081/"); err != nil {
+			return err
+		}
+		time.Sleep(interval)
+	}
+}
+
 func main() {
-	http.Handle("/mcp", newServer().Handler())
+	path := flag.String("receive", "", "receive comments, with the state in this file")
+	flag.Parse()
+	if *path != "" {
+		log.Fatal(receive(*path, "http://127.0.0.1:8080/mcp"))
+	}
+	// Loopback is for this example: webhooks have https and public addresses.
+	http.Handle("/mcp", serve(newServer(&mcp.Options{Webhooks: &mcp.WebhookOptions{Loopback: true}})))
 	server := &http.Server{Addr: "127.0.0.1:8080", ReadHeaderTimeout: 10 * time.Second}
 	log.Fatal(server.ListenAndServe())
 }
