@@ -283,6 +283,11 @@ func (e *entrance) check(ctx context.Context, user string, u *issuing.User) erro
 			return nil // the user has logged in again since
 		}
 		return e.end(ctx, user, u, err)
+	case errors.Is(err, errNotUser):
+		if _, failed := e.b.vault.forget(ctx, e.b.login, principal, ""); failed != nil {
+			return failed
+		}
+		return e.end(ctx, user, u, err)
 	case err != nil && time.Since(time.Unix(u.Asked, 0)) < checkGrace:
 		return nil
 	case errors.Is(err, errNone):
@@ -325,8 +330,8 @@ func (e *entrance) end(ctx context.Context, user string, u *issuing.User, why er
 
 // vouched asks the provider about a user, with the tokens of the login: for newer
 // ones, or who the user of the present one is. id is nil if the answer does not say.
-// The error is errRefused; errNone if the provider cannot be asked; or that it does
-// not answer.
+// The error is errRefused; errNotUser; errNone if the provider cannot be asked; or that
+// it does not answer.
 func (e *entrance) vouched(ctx context.Context, u *issuing.User) (id *auth.Identity, err error) {
 	principal := principalOf(u)
 	var t *oauth2.Token
@@ -341,10 +346,13 @@ func (e *entrance) vouched(ctx context.Context, u *issuing.User) (id *auth.Ident
 	}
 	id, err = e.b.login.identify(ctx, t, "")
 	if refused, ok := errors.AsType[*auth.Error](err); ok && refused.Status == http.StatusUnauthorized || err == nil && id != nil && id.Principal() != principal {
-		return nil, errRefused
+		return nil, errNotUser
 	}
 	return id, err
 }
+
+// errNotUser is the error of tokens of a login that are not, or no longer, the user's.
+var errNotUser = errors.New("the tokens of the login are not those of the user")
 
 // paths returns what the Broker answers, by path and method.
 func (e *entrance) paths() map[string]map[string]http.HandlerFunc {

@@ -300,7 +300,6 @@ func (w *world) browser() *browser {
 // open gets a page of the broker, or posts to it, and returns status, text and where
 // it leads.
 func (b *browser) open(where string, form url.Values) (int, string, string) {
-	b.w.t.Helper()
 	method, body := http.MethodGet, ""
 	if form != nil {
 		method, body = http.MethodPost, form.Encode()

@@ -138,6 +138,9 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
+// SetDocuments has metadata of clients fetched by web, before the Server is used.
+func (s *Server) SetDocuments(web *http.Client) { s.documents.init(web) }
+
 // Paths returns what the Server answers, by path and method. path is that of the
 // issuer.
 func (s *Server) Paths(path string) map[string]map[string]http.HandlerFunc {
