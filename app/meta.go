@@ -3,8 +3,6 @@ package app
 import (
 	"errors"
 	"fmt"
-	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/talaria-go/mcp/internal/wire"
@@ -43,13 +41,13 @@ func (v view) meta() (map[string]any, error) {
 		origins []string
 	}{{"Connect", v.Connect}, {"Resources", v.Resources}, {"Frames", v.Frames}, {"Bases", v.Bases}} {
 		for _, origin := range list.origins {
-			if err := checkOrigin(origin, list.name == "Connect"); err != nil {
+			if err := wire.CheckViewOrigin(origin, list.name == "Connect"); err != nil {
 				faults = append(faults, fmt.Errorf("%s: %.80q: %w", list.name, origin, err))
 			}
 		}
 	}
 	if v.Domain != "" {
-		if err := checkHost(strings.TrimPrefix(v.Domain, "https://")); err != nil {
+		if err := wire.CheckViewHost(strings.TrimPrefix(v.Domain, "https://")); err != nil {
 			faults = append(faults, fmt.Errorf("%s: %.80q: %w", "Domain", v.Domain, err))
 		}
 	}
@@ -75,42 +73,4 @@ func asked(yes bool) *struct{} {
 		return nil
 	}
 	return &struct{}{}
-}
-
-// checkOrigin returns why text is not an origin. Hosts write it into a header of
-// theirs, where a blank, a semicolon or a word in quotes would be more than that.
-func checkOrigin(text string, sockets bool) error {
-	host, ok := strings.CutPrefix(text, "https://")
-	if !ok && sockets {
-		host, ok = strings.CutPrefix(text, "wss://")
-	}
-	switch {
-	case !ok && sockets:
-		return errors.New("an origin begins with https:// or wss://")
-	case !ok:
-		return errors.New("an origin begins with https://")
-	}
-	if at := strings.LastIndexByte(host, ':'); at >= 0 {
-		port, err := strconv.ParseUint(host[at+1:], 10, 16)
-		if err != nil || port == 0 || strconv.FormatUint(port, 10) != host[at+1:] {
-			return errors.New("a port is a number from 1 to 65535")
-		}
-		host = host[:at]
-	}
-	return checkHost(strings.TrimPrefix(host, "*."))
-}
-
-// hostName is a name of at least two labels, of which the last begins with a letter:
-// browsers take one that ends in a number for an address.
-var hostName = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)
-
-// checkHost returns why text is not the name of a host.
-func checkHost(text string) error {
-	switch {
-	case text == "localhost", strings.HasSuffix(text, ".localhost"):
-		return errors.New("localhost differs for each user")
-	case len(text) > 253, !hostName.MatchString(text):
-		return errors.New("nothing follows but a host, as in api.example.com or *.example.com, in lower case, and a port; IP addresses are not allowed")
-	}
-	return nil
 }

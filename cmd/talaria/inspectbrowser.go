@@ -226,8 +226,10 @@ func (b *inBrowser) history(args []string) (file, unkept string) {
 // serve serves the page, on a port that is derived from its targets.
 func (b *inBrowser) serve(ctx context.Context, seen []*inspector.Inspector, about ...string) error {
 	folder, _ := os.Getwd() // without one the port depends only on the target
+	about = append([]string{folder}, about...)
 	page, err := web.Listen(web.Options{
-		Port: web.PortFor(append([]string{folder}, about...)...), Origins: b.origins, Page: inspector.Page(), API: inspector.API(seen...),
+		Port: web.PortFor(about...), FramesPort: web.PortFor(append(about, "views")...), Origins: b.origins,
+		Page: inspector.Page, Frames: inspector.Frames, API: inspector.API(seen...),
 		Tell: func(text string) { fmt.Fprintln(b.console.Err, "talaria:", text) },
 	})
 	if err != nil {

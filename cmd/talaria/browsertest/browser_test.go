@@ -33,6 +33,10 @@ func TestMain(m *testing.M) {
 		serve(os.Args[2], os.Args[3:])
 		return
 	}
+	if len(os.Args) > 2 && os.Args[1] == "chart" {
+		chart(os.Args[2])
+		return
+	}
 	if filepath.Base(os.Args[0]) == "bills" {
 		bills(".")
 		return

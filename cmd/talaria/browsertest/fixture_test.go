@@ -2,6 +2,7 @@ package browsertest
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -47,6 +48,9 @@ func serve(name string, args []string) {
 		return
 	case "much":
 		serveMuch(s)
+	case "views":
+		s.tools, s.answers = viewing(args)
+		s.also = `,"resources":{}`
 	case "asks":
 		s.tools, s.asks = `{"name":"sample","inputSchema":{"type":"object"}}`, true
 	case "completes":
@@ -126,7 +130,7 @@ func (s *server) run() {
 			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32002,"message":"there is no x://gone"}}`+"\n", m.ID)
 			continue
 		}
-		if text := s.answers[strings.TrimSpace(m.Method+" "+m.Params.Name)]; text != "" {
+		if text := cmp.Or(s.answers[m.Method+" "+m.Params.URI], s.answers[strings.TrimSpace(m.Method+" "+m.Params.Name)]); text != "" {
 			fmt.Println(strings.Replace(text, "$id", string(m.ID), 1))
 			continue
 		}

@@ -155,6 +155,20 @@ var journeys = []struct {
 			b.reads("name-alike")
 		}, one, ""},
 	}},
+	{"view before a call", chartPage, []screen{
+		{"typing", func(b *tab) {
+			b.until(`document.querySelector('.ask h2')?.innerText === 'Bar chart'`)
+			eval[bool](b, `([...document.querySelectorAll('.side button')].find(e => e.innerText === 'Open the view').click(), true)`)
+			b.until(`document.querySelector('.viewer')?.dataset.state === 'open'`)
+		}, whole, ""},
+	}},
+	{"view", chartPage, []screen{
+		{"with a result", drawChart, whole, "view"},
+		{"narrow view", func(b *tab) {
+			b.do(chromedp.EmulateViewport(320, 700))
+			b.until(`document.querySelector('.stage').clientWidth < 300`)
+		}, one, ""},
+	}},
 	{"model", func(t *testing.T) *tab { return inspectPage(t, fixture(t, "asks")) }, []screen{
 		{"sample", func(b *tab) { b.call("sample"); b.reads("asks a model") }, whole, ""},
 	}},

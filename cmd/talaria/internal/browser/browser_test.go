@@ -33,7 +33,7 @@ func serve(t *testing.T, o Options) *served {
 			fmt.Fprint(w, text)
 		})
 	}
-	if o.Page = answer("page"); o.API == nil {
+	if o.Page = func(string) http.Handler { return answer("page") }; o.API == nil {
 		o.API = answer("secret")
 	}
 	o.Tell = func(text string) {

@@ -10,12 +10,15 @@
 package browser
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,8 +31,14 @@ type Options struct {
 	// Origins are further origins that the page may be opened at, such as that of
 	// a tunnel, https://name-8080.example.dev: exactly these, as Host, too.
 	Origins []string
-	// Page serves GET of all but /api/, to all clients.
-	Page http.Handler
+	// Page makes what serves GET of all but /api/, to all clients. frames is the origin
+	// of Frames, "" without.
+	Page func(frames string) http.Handler
+	// Frames makes the handler of the one document that the page shows in frames: GET of /
+	// at a port of its own, and thus another origin. It has no secrets and takes no key.
+	// pages are the origins of the page. nil disables the port; FramesPort is like Port.
+	Frames     func(pages []string) http.Handler
+	FramesPort int
 	// API serves what is below /api/, to the page. A request body has at most
 	// MaxBody bytes.
 	API http.Handler
@@ -43,15 +52,20 @@ type Options struct {
 // MaxBody is how long the body of a request may be, in bytes.
 const MaxBody = 32 << 20
 
-// Policy is the Content-Security-Policy of the page. Nothing is loaded from
-// elsewhere, no text becomes code or markup, and a frame can only be one of this
-// listener, wherever it navigates to. No policy keeps scripts of a frame from WebRTC.
-const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' blob: data:; media-src blob:; " +
-	"frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+// policy is the Content-Security-Policy of the page. Nothing is loaded from elsewhere, no
+// text becomes code or markup, and a frame can only be one of the port of frames, wherever
+// it navigates to. No policy keeps scripts of a frame from WebRTC.
+func policy(frames string) string {
+	return "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' blob: data:; media-src blob:; " +
+		"frame-src " + cmp.Or(frames, "'none'") + "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+}
 
 // Listener serves the page. All methods are safe for concurrent use.
 type Listener struct {
 	options Options
+	policy  string
+	page    http.Handler
+	frames  *Listener // of another port; nil without
 	listen  net.Listener
 	server  *http.Server
 	keys    keys
@@ -73,19 +87,36 @@ func Listen(o Options) (*Listener, error) {
 		}
 		l.origins[origin], l.hosts[host] = true, true
 	}
-	var err error
-	if l.listen, err = net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", o.Port)); err != nil && o.Port != 0 {
+	if err := l.open(o.Port, l.serve); err != nil {
+		return nil, err
+	}
+	l.origins[l.own] = true
+	frames := ""
+	if o.Frames != nil {
+		l.frames = &Listener{options: Options{Guards: l.options.Guards}, hosts: map[string]bool{}}
+		if err := l.frames.open(o.FramesPort, l.frames.serveFrame); err != nil {
+			return nil, errors.Join(err, l.listen.Close())
+		}
+		frames, l.frames.page = l.frames.own, o.Frames(slices.Sorted(maps.Keys(l.origins)))
+	}
+	l.policy, l.page = policy(frames), o.Page(frames)
+	return l, nil
+}
+
+// open opens a port, and another one if it is taken.
+func (l *Listener) open(port int, serve http.HandlerFunc) (err error) {
+	if l.listen, err = net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port)); err != nil && port != 0 {
 		l.listen, err = net.Listen("tcp4", "127.0.0.1:0")
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	host := l.listen.Addr().String()
 	l.own = "http://" + host
-	l.origins[l.own], l.hosts[host] = true, true
-	l.server = &http.Server{Handler: http.HandlerFunc(l.serve), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+	l.hosts[host] = true
+	l.server = &http.Server{Handler: serve, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 64 << 10, ConnContext: withPeer}
-	return l, nil
+	return nil
 }
 
 // Origin returns an origin as browsers write it, and its host with the port that
@@ -113,34 +144,73 @@ func (l *Listener) Links() []string {
 	return links
 }
 
-// Serve serves until ctx ends. Requests that are in progress then are cut off.
+// Serve serves until ctx ends, or until a port fails. Requests that are in progress then
+// are cut off.
 func (l *Listener) Serve(ctx context.Context) error {
-	served := make(chan error, 1)
-	go func() { served <- l.server.Serve(l.listen) }()
+	all := []*Listener{l}
+	if l.frames != nil {
+		all = append(all, l.frames)
+	}
+	served := make(chan error, len(all))
+	for _, one := range all {
+		go func() { served <- one.server.Serve(one.listen) }()
+	}
+	var err error
+	ended := 0
 	select {
-	case err := <-served:
-		return err
+	case err = <-served:
+		ended++
 	case <-ctx.Done():
 	}
-	err := l.server.Close()
-	if last := <-served; !errors.Is(last, http.ErrServerClosed) {
-		err = errors.Join(err, last)
+	for _, one := range all {
+		err = errors.Join(err, one.server.Close())
+	}
+	for ; ended < len(all); ended++ {
+		if last := <-served; !errors.Is(last, http.ErrServerClosed) {
+			err = errors.Join(err, last)
+		}
 	}
 	return err
 }
 
 // Close closes a listener that Serve was not called for.
-func (l *Listener) Close() error { return l.listen.Close() }
+func (l *Listener) Close() error {
+	if l.frames != nil {
+		return errors.Join(l.listen.Close(), l.frames.listen.Close())
+	}
+	return l.listen.Close()
+}
+
+// serveFrame serves the document of frames, which sets a policy of its own.
+func (l *Listener) serveFrame(w http.ResponseWriter, r *http.Request) {
+	common(w.Header())
+	for _, guard := range l.options.Guards {
+		if refusal := guard.check(l, r); refusal != nil {
+			refuse(w, refusal.status, refusal.why)
+			return
+		}
+	}
+	if r.Method != http.MethodGet || r.URL.Path != "/" {
+		refuse(w, http.StatusNotFound, "nothing is here but the document of frames")
+		return
+	}
+	l.page.ServeHTTP(w, r)
+}
+
+// common sets the headers of both ports.
+func common(h http.Header) {
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("X-DNS-Prefetch-Control", "off")
+	h.Set("Cache-Control", "no-store")
+}
 
 func (l *Listener) serve(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	h.Set("Content-Security-Policy", Policy)
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
+	common(h)
+	h.Set("Content-Security-Policy", l.policy)
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("X-DNS-Prefetch-Control", "off")
-	h.Set("Cache-Control", "no-store")
 	_, ended := l.keys.current() // before the guards look at it
 	for _, guard := range l.options.Guards {
 		if refusal := guard.check(l, r); refusal != nil {
@@ -157,7 +227,7 @@ func (l *Listener) serve(w http.ResponseWriter, r *http.Request) {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		refuse(w, http.StatusMethodNotAllowed, "only GET here")
 	default:
-		l.options.Page.ServeHTTP(w, r)
+		l.page.ServeHTTP(w, r)
 	}
 }
 

@@ -43,6 +43,7 @@ type entry struct {
 	Description   string          `json:"description,omitempty"`
 	Marks         []string        `json:"marks,omitempty"` // read-only, destructive; the type of a resource
 	Wrong         string          `json:"wrong,omitempty"`
+	View          string          `json:"view,omitempty"`  // of a tool, its URI
 	Fails         int             `json:"fails,omitempty"` // findings that hosts refuse or change it for
 	title, about  string          // as they came
 	input, output json.RawMessage // schemas of what it takes and of what it gives
@@ -155,7 +156,7 @@ func (i *Inspector) list(ctx context.Context, name string) (*offer, error) {
 	if k.capability != "" && !c.Supports(k.capability) {
 		return o, nil
 	}
-	size, judge := 0, newJudge(&i.schemas, name, c.Revision())
+	plain, size, judge := !i.showsViews(), 0, newJudge(&i.schemas, name, c.Revision())
 	for text, err := range c.List(ctx, k.list, k.member, client.NoCache()) {
 		switch own, _ := errors.AsType[*client.Error](err); {
 		case errors.Is(err, client.ErrUnsupported), own != nil && own.Code == protocol.CodeMethodNotFound && k.capability != "":
@@ -170,6 +171,9 @@ func (i *Inspector) list(ctx context.Context, name string) (*offer, error) {
 		}
 		size += len(text)
 		e := entryOf(k, text, len(o.Entries))
+		if plain { // hosts without views do not look at them
+			e.View = ""
+		}
 		judge.mark(&e)
 		o.Entries = append(o.Entries, e)
 	}
@@ -221,6 +225,7 @@ func readTool(text []byte, e *entry) error {
 	var t protocol.Tool
 	err := jsonx.Unmarshal(text, &t)
 	e.Name, e.title, e.about, e.input, e.output = t.Name, t.Title, t.Description, t.InputSchema, t.OutputSchema
+	e.View = visible.Line(readUI(text).View, visible.Sentence)
 	if a := t.Annotations; a != nil {
 		if a.ReadOnlyHint != nil && *a.ReadOnlyHint {
 			e.Marks = append(e.Marks, "read-only")

@@ -36,24 +36,24 @@ const streamPatience = 10 * time.Second
 // soon is how long the answer to a call waits for what comes of the call.
 const soon = 100 * time.Millisecond
 
-// Page serves the page and its files. They have no secrets, and their addresses
-// change with their content.
-func Page() http.Handler {
+// Page serves the page and its files, which shows views in frames of the origin frames.
+// They have no secrets, and their addresses change with their content.
+func Page(frames string) http.Handler {
 	files, err := fs.Sub(web, "web")
 	if err != nil {
 		panic(err) // the folder is part of the program
 	}
-	hash := sha256.New()
+	served, hash := map[string][]byte{}, sha256.New()
 	_ = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			text, _ := fs.ReadFile(files, name) // it cannot fail, as they are part of the program
-			hash.Write(text)
+			served[name] = slim(name, text)
+			hash.Write(served[name])
 		}
 		return err
 	})
 	base := "/web/" + hex.EncodeToString(hash.Sum(nil)[:6]) + "/"
-	index, _ := fs.ReadFile(files, "index.html")
-	shell := strings.ReplaceAll(string(index), "/web/", base)
+	shell := strings.NewReplacer("/web/", base, "$frames", frames).Replace(string(served["index.html"]))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/" {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -61,8 +61,8 @@ func Page() http.Handler {
 			return
 		}
 		name, ok := strings.CutPrefix(r.URL.Path, base)
-		text, err := fs.ReadFile(files, path.Clean(name))
-		if !ok || err != nil {
+		text := served[name]
+		if !ok || text == nil {
 			http.NotFound(w, r)
 			return
 		}
@@ -70,6 +70,21 @@ func Page() http.Handler {
 		w.Header().Set("Cache-Control", "max-age=31536000, immutable")
 		_, _ = w.Write(text)
 	})
+}
+
+// slim returns one of our scripts without its comments and indentation: only html
+// templates have lines of their own in it, where neither counts.
+func slim(name string, text []byte) []byte {
+	if path.Ext(name) != ".js" || name == "vendor.js" { // which has notices of its authors
+		return text
+	}
+	var out []byte
+	for line := range bytes.Lines(text) {
+		if line = bytes.TrimLeft(line, " "); !bytes.HasPrefix(line, []byte("//")) {
+			out = append(out, line...)
+		}
+	}
+	return out
 }
 
 // pages answer the page.
@@ -147,6 +162,9 @@ func api(i pages) http.Handler {
 	mux.HandleFunc("GET /api/export", exporter{i.Inspector}.export)
 	mux.HandleFunc("POST /api/history", past{i.Inspector}.keepDraft)
 	mux.HandleFunc("GET /api/verdict", i.showVerdict)
+	mux.HandleFunc("GET /api/view", i.showView)
+	mux.HandleFunc("POST /api/view/request", i.viewRequest)
+	mux.HandleFunc("POST /api/view/messages", i.viewMessages)
 	mux.HandleFunc("GET /api/traffic", i.traffic)
 	mux.HandleFunc("GET /api/traffic/{seq}", i.message)
 	mux.HandleFunc("POST /api/questions", i.answerQuestion)
@@ -200,6 +218,7 @@ type state struct {
 	Logs         bool                     `json:"logs,omitempty"`    // the server has a level of logs
 	Check        counts                   `json:"check"`             // how much the verdict has
 	Tasks        bool                     `json:"tasks,omitempty"`   // the server lists its tasks
+	Plain        bool                     `json:"plain,omitempty"`   // this client declares no views
 }
 
 func (i pages) snapshot() state {
@@ -217,6 +236,7 @@ func (i pages) snapshot() state {
 	s.State, s.Failure, s.Connection, s.Noise = i.state, i.failure, i.attempt, i.noise
 	s.Unbuilt = i.unbuilt
 	s.Stderr = append(s.Stderr, i.stderr...)
+	s.Plain = i.plain
 	if i.revision != 0 {
 		s.Pinned = i.revision.String()
 	}
@@ -312,7 +332,10 @@ func (i pages) events(w http.ResponseWriter, r *http.Request) {
 }
 
 func (i pages) reconnect(w http.ResponseWriter, r *http.Request) {
-	var q struct{ Revision string }
+	var q struct {
+		Revision string
+		Plain    *bool // changes whether this client declares views
+	}
 	if !body(w, r, &q) {
 		return
 	}
@@ -324,6 +347,11 @@ func (i pages) reconnect(w http.ResponseWriter, r *http.Request) {
 	if i.options.Transport == nil {
 		refuse(w, http.StatusConflict, errRecorded)
 		return
+	}
+	if q.Plain != nil {
+		i.mu.Lock()
+		i.plain = *q.Plain
+		i.mu.Unlock()
 	}
 	i.Connect(rev)
 	reply(w, struct{}{}) // the stream tells
@@ -346,6 +374,7 @@ type form struct {
 	Tokens      int      `json:"tokens"`             // about
 	Draft       string   `json:"draft"`              // what was typed into it before
 	Findings    []place  `json:"findings,omitempty"` // of a tool
+	View        string   `json:"view,omitempty"`     // of a tool, its URI
 }
 
 // maxSent is how much of a definition is shown, in bytes.
@@ -387,7 +416,7 @@ func (i pages) showForm(w http.ResponseWriter, r *http.Request) {
 	f := form{Name: visible.Line(e.Name, visible.Name), Title: visible.Line(cmp.Or(e.title, e.Label), visible.Name), Description: visible.Text(e.about, 64<<10),
 		Marks: e.Marks, Wrong: e.Wrong, Form: &drawn, Sent: indented(e.raw), Tokens: weigh(kind, e), Draft: i.history.open(kind, e.Name)}
 	if kind == "tool" {
-		f.Findings = i.findings(e, f.Sent)
+		f.Findings, f.View = i.findings(e, f.Sent), e.View
 	}
 	if f.Title == f.Name {
 		f.Title = ""

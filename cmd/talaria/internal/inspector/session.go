@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -22,6 +23,7 @@ import (
 	"github.com/talaria-go/mcp/internal/tooling/files"
 	"github.com/talaria-go/mcp/internal/tooling/recording"
 	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -51,26 +53,28 @@ type Options struct {
 // Inspector is the session with a server, and what is known of it. All methods
 // are safe for concurrent use.
 type Inspector struct {
-	options     Options
-	store       *record.Store
-	asked       questions
-	calls       calls
-	schemas     schemas
-	mask        mask
-	closed      sync.Once
-	history     history
-	reach       reach
-	pulse       pulse
-	streams     atomic.Int32 // of events
-	completions atomic.Int32
-	ctx         context.Context
-	ending      context.CancelFunc
-	work        sync.WaitGroup // calls and connections
+	options      Options
+	store        *record.Store
+	asked        questions
+	calls        calls
+	schemas      schemas
+	mask         mask
+	closed       sync.Once
+	history      history
+	reach        reach
+	pulse        pulse
+	streams      atomic.Int32 // of events
+	completions  atomic.Int32
+	viewRequests atomic.Int32 // in progress
+	ctx          context.Context
+	ending       context.CancelFunc
+	work         sync.WaitGroup // calls and connections
 
 	mu           sync.Mutex
 	client       *client.Client // nil while there is none
 	state        string         // connecting, ready, failed, recording
 	revision     protocol.Revision
+	plain        bool // the client declares no views
 	failure      *failure
 	capabilities json.RawMessage   // of the server, as the page gets them
 	offered      map[string]*offer // by kind, of those that were listed
@@ -173,6 +177,14 @@ func (i *Inspector) Connect(revision protocol.Revision) {
 	i.pulse.beat()
 }
 
+// withViews returns what a client declares, with the extension of views.
+func withViews(caps protocol.ClientCapabilities) protocol.ClientCapabilities {
+	all := map[string]json.RawMessage{wire.AppsExtension: json.RawMessage(`{"mimeTypes":["` + wire.ViewType + `"]}`)}
+	maps.Copy(all, caps.Extensions)
+	caps.Extensions = all
+	return caps
+}
+
 func (i *Inspector) connect(ctx context.Context, attempt int, revision protocol.Revision) {
 	tap := &tap{i: i, attempt: attempt}
 	t, err := i.options.Transport(tap, tap.around)
@@ -184,6 +196,9 @@ func (i *Inspector) connect(ctx context.Context, attempt int, revision protocol.
 	}
 	if err == nil {
 		o := i.options.Client
+		if i.showsViews() {
+			o.Capabilities = withViews(o.Capabilities)
+		}
 		if revision != 0 {
 			o.Revisions = []protocol.Revision{revision}
 		}
@@ -231,6 +246,13 @@ func (i *Inspector) connect(ctx context.Context, attempt int, revision protocol.
 		i.lost(attempt, nil, errors.New("the server ended the connection"))
 	}
 	i.pulse.beat()
+}
+
+// showsViews reports whether the client declares views.
+func (i *Inspector) showsViews() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return !i.plain
 }
 
 // agreeTime is how long lists wait for a server to agree that it tells of changes.

@@ -17,6 +17,10 @@ const (
 	NotOffered = "not offered"
 )
 
+// ViewConn is how the name of a connection begins that is between a view and the page that
+// shows it.
+const ViewConn = "view "
+
 // Row is one thing that happened, or a request with its answer.
 type Row struct {
 	Seq       int64     `json:"seq"`
@@ -25,6 +29,7 @@ type Row struct {
 	From      string    `json:"from"` // client or server
 	Method    string    `json:"method,omitempty"`
 	Name      string    `json:"name,omitempty"`   // of the tool or the like; a line of standard error; what a notification says
+	View      bool      `json:"view,omitempty"`   // it is between a view, which is the client, and the page
 	Level     string    `json:"level,omitempty"`  // of a log notification
 	Took      float64   `json:"took,omitempty"`   // milliseconds until the answer
 	Status    string    `json:"status,omitempty"` // ok, error, failed (isError), Negotiation; "" while there is no answer

@@ -108,7 +108,7 @@ type envelope struct {
 
 // take makes a row of an entry, or adds it to that of its request.
 func (s *Store) take(e recording.Entry) {
-	row := &Row{At: e.At, From: "client", Out: len(e.Text), conn: e.Conn}
+	row := &Row{At: e.At, From: "client", Out: len(e.Text), View: strings.HasPrefix(e.Conn, ViewConn), conn: e.Conn}
 	row.texts[0] = e.Text
 	if e.Dir == recording.In || e.Dir == recording.Err {
 		row.From = "server"

@@ -103,6 +103,7 @@ function App({ head, several }) {
       ${light}</header>
     ${lost && html`<div class="banner" role="alert">${lost}</div>`}
     ${state.unbuilt && html`<div class="banner" role="alert"><strong>The server does not build.</strong> ${state.connection > 0 && 'The one before continues.'}<pre>${state.unbuilt}</pre></div>`}
+    ${state.plain && html`<div class="banner" role="status">Connected as a host without views. <button onClick=${() => post('/api/connect', { revision: state.pinned ?? '', plain: false }).catch(e => setLost(e.message))}>With views</button></div>`}
     ${state.noise && html`<div class="banner" role="status">The server wrote a line to standard output that is not an MCP message: <code>${state.noise}</code>. Write logs to standard error.</div>`}
     <div class=${'panes' + (tool && ready || server || state.state === 'failed' ? ' has-tool' : '')}>
       <${Offer} state=${state} ready=${ready} kind=${kind} tool=${tool} choose=${choose} edit=${edit} />
@@ -209,7 +210,7 @@ function Lists({ lists, ready, word, finds, kind, tool, choose }) {
 function List({ kind, what, entries, most, tool, choose }) {
   const [list, pager, from] = usePages(entries, most, what)
   return html`${pager}<ul class="list">${list.map((t, i) => html`<li key=${t.name + ' ' + (from + i)}><button data-tool aria-current=${t.name === tool ? 'true' : undefined} onClick=${() => choose(t.name, false, kind)}>
-    <span class="one">${t.label}</span>${t.wrong && html`<span class="bad" title=${t.wrong} aria-label="is broken" role="img">!</span>`}${t.fails > 0 && html`<span class="warn num" title=${count(t.fails, 'finding') + ' of Check'} aria-label=${count(t.fails, 'finding')} role="img">${t.fails}</span>`}</button></li>`)}</ul>`
+    <span class="one">${t.label}</span><span class="space"></span>${t.view && html`<span class="dim" title="has a view" aria-label="has a view" role="img">▣</span>`}${t.wrong && html`<span class="bad" title=${t.wrong} aria-label="is broken" role="img">!</span>`}${t.fails > 0 && html`<span class="warn num" title=${count(t.fails, 'finding') + ' of Check'} aria-label=${count(t.fails, 'finding')} role="img">${t.fails}</span>`}</button></li>`)}</ul>`
 }
 
 const ago = at => { const d = new Date(at), s = d.toTimeString().slice(0, 5); return d.toDateString() === new Date().toDateString() ? s : d.toISOString().slice(5, 10) + ' ' + s }
@@ -299,7 +300,7 @@ function Traffic({ state, open, toggle }) {
       <table><tbody>${page.rows.map(r => html`<tr key=${r.seq} class=${r.kind + (chosen === r.seq ? ' chosen' : '')}>
         <td class="num dim">${clock(r.at)}</td>
         <td>${r.kind === 'stderr' || r.kind === 'note' ? html`<span class="dim">${r.kind}</span> <span class="mono">${r.name}</span>`
-          : html`<button class="quiet" aria-pressed=${chosen === r.seq} onClick=${() => setChosen(chosen === r.seq ? 0 : r.seq)}><span aria-hidden="true">${r.from === 'client' ? '→' : '←'}</span> ${r.method || r.kind}</button> ${r.level && html`<span class=${severe.test(r.level) ? 'bad' : 'dim'}>${r.level}</span>`} ${r.name}`}</td>
+          : html`<button class="quiet" aria-pressed=${chosen === r.seq} onClick=${() => setChosen(chosen === r.seq ? 0 : r.seq)}><span aria-hidden="true">${r.from === 'client' ? '→' : '←'}</span> ${r.view && html`<span class="dim">view</span> `}${r.method || r.kind}</button> ${r.level && html`<span class=${severe.test(r.level) ? 'bad' : 'dim'}>${r.level}</span>`} ${r.name}`}</td>
         <td class="num right">${r.kind === 'http' ? took(r.took) : r.kind === 'request' ? (r.status ? took(r.took ?? 0) : '…') : ''}</td>
         <td class="num right dim">${r.kind === 'stderr' || r.kind === 'http' ? '' : r.kind === 'request' ? `${size(r.out)} → ${r.in ? size(r.in) : '…'}` : size(r.out)}</td>
         <td><span class=${r.status ? (fine.test(r.status) ? 'dim' : 'bad') : r.kind === 'broken' ? 'bad' : ''}>${r.status || r.kind === 'broken' && r.kind}</span> ${r.http ? html`<span class=${'num ' + (r.http >= 400 && !fine.test(r.status) ? 'bad' : 'dim')} title="status of HTTP">${r.http}</span>` : r.kind === 'http' ? html`<span class="bad">failed</span>` : ''}</td></tr>`)}</tbody></table></div>

@@ -8,6 +8,7 @@ import { Markdown, isMarkdown } from './markdown.js'
 import { Link } from './links.js'
 import { Form, chosen, completer, load, make, placing, value } from './form.js'
 import { Definition } from './check.js'
+import { View } from './view.js'
 
 export const kinds = {
   tool: { title: 'Tools', verb: 'Call' }, prompt: { title: 'Prompts', verb: 'Get' },
@@ -72,6 +73,8 @@ export function Try({ kind, tool, state, edit, back }) {
   const [place] = useState(page.place)
   const [side, setSide] = useState(place ? 'model' : 'result')
   const [uri, setURI] = useState('')
+  const [live, setLive] = useState(false) // the view of the tool runs: for a call of this page, or as the user wants it
+  const [viewed, setViewed] = useState(true) // it is what is shown of the result
   const [, redraw] = useState(0)
   const draft = useRef(null)
   if (!draft.current) {
@@ -119,7 +122,7 @@ export function Try({ kind, tool, state, edit, back }) {
     setError('')
     try {
       const r = await post('/api/call', { kind, tool, arguments: args, anyway, chosen })
-      if (r.call) { d.call = r.call.id; setCall(r.call) }
+      if (r.call) { d.call = r.call.id; setCall(r.call); setLive(true) }
       return r.issues ?? []
     } catch (e) { setError(e.message) }
     return []
@@ -169,8 +172,10 @@ export function Try({ kind, tool, state, edit, back }) {
         <button aria-pressed=${side === 'model'} onClick=${() => setSide('model')}>${kind === 'tool' ? 'What the model sees' : 'Definition'}</button></div>
       <${Asked} state=${state} />
       ${side === 'model' ? html`<${Definition} form=${form} at=${place} />`
-        : call ? html`<${Result} call=${listed?.state === 'running' && listed.id === call.id ? { ...call, progress: listed.progress, task: listed.task } : call} cancel=${() => del('/api/calls/' + call.id)} http=${state.http} repeat=${repeat} edit=${kind === 'template' ? null : () => edit(call, kind)} />`
-        : !state.questions.length && html`<p class="dim empty">The result appears here. <kbd>Ctrl ↵</kbd> ${{ Call: 'calls the tool', Get: 'gets the prompt', Read: 'reads the resource' }[verb]}.</p>`}</div>
+        : call ? html`<${Result} call=${listed?.state === 'running' && listed.id === call.id ? { ...call, progress: listed.progress, task: listed.task } : call} cancel=${() => del('/api/calls/' + call.id)} http=${state.http} repeat=${repeat} edit=${kind === 'template' ? null : () => edit(call, kind)}
+            view=${form.view && { live, see: on => { setViewed(on); if (on) setLive(true) } }} />`
+        : !state.questions.length && html`<p class="dim empty">The result appears here. <kbd>Ctrl ↵</kbd> ${{ Call: 'calls the tool', Get: 'gets the prompt', Read: 'reads the resource' }[verb]}.${form.view && !live && html` <button onClick=${() => setLive(true)}>Open the view</button>`}</p>`}
+      ${form.view && live && html`<${View} form=${form} call=${call} args=${text()} state=${state} hidden=${side === 'model' || !!call && !viewed} />`}</div>
   </main>`
 }
 
@@ -197,12 +202,14 @@ function useNow(every, on) {
   return now
 }
 
-function Result({ call, cancel, http, repeat, edit }) {
+function Result({ call, cancel, http, repeat, edit, view: own }) {
   const [view, setView] = useState('')
   const now = useNow(200, call.state === 'running')
   const { content, structured, rows, first } = useMemo(() => { try { return partsOf(parse(call.result)) } catch { return {} } }, [call.id, call.result])
   const views = call.result ? [first && 'Content', rows && 'Table', structured !== undefined && 'Tree', content?.length > 0 && !first && 'Content', 'Raw', call.before && 'Diff'].filter(Boolean) : []
-  const chosen = views.includes(view) ? view : views[0]
+  if (own) views.unshift('View')
+  const chosen = views.includes(view) ? view : views[own && !own.live ? 1 : 0]
+  useLayoutEffect(() => own?.see(chosen === 'View'), [chosen])
   const p = call.progress
   return html`<section class="result" aria-label=${'Call ' + call.id} data-state=${call.state}>
     <div class="bar"><span class=${'sign ' + call.state} aria-hidden="true">${signs[call.state]}</span>
@@ -218,13 +225,13 @@ function Result({ call, cancel, http, repeat, edit }) {
     ${call.issues?.length > 0 && html`<ul class="bad">${call.issues.map(i => html`<li>${seen(i.path) || 'the result'}: ${i.message}</li>`)}</ul>`}
     ${call.state !== 'running' && html`<div class="tabs acts"><span class="tabs" role="group" aria-label="How the result is shown">${views.map(v => html`<button aria-pressed=${v === chosen} onClick=${() => setView(v)}>${v}</button>`)}</span>
       <span class="space"></span>${!call.partial && html`<button class="quiet" onClick=${repeat}>Run again</button>`}${edit && html`<button class="quiet" onClick=${edit}>Edit</button>`}<${Copy} key=${call.id} call=${call} http=${http} /></div>`}
-    <div class="view" tabindex="0" role="region" aria-label=${chosen ?? 'Result'}>
+    ${chosen !== 'View' && html`<div class="view" tabindex="0" role="region" aria-label=${chosen ?? 'Result'}>
       ${chosen === 'Table' && html`<${Table} key=${call.id} rows=${rows} />`}
       ${chosen === 'Tree' && html`<${Tree} key=${call.id} value=${structured} />`}
       ${chosen === 'Content' && html`<${Contents} key=${call.id} list=${content} issues=${call.issues} of=${call.label} lone=${structured !== undefined} />`}
       ${chosen === 'Diff' && html`<${Diff} call=${call} />`}
       ${chosen === 'Raw' && html`<${Code} text=${call.result} as=${asIs} label="Raw result" />`}
-    </div></section>`
+    </div>`}</section>`
 }
 
 function partsOf(read) {
@@ -423,7 +430,7 @@ function Question({ q }) {
   }
   const key = e => { if (ctrl(e) && e.key === 'Enter') { e.preventDefault(); e.stopPropagation(); if (q.kind !== 'url') say('accept') } }
   const href = /^https?:\/\//.test(q.url ?? '') ? new URL(q.url).href : null
-  const from = (q.calls ?? []).map(c => `${c.label} (call ${c.id})`).join(', '), asks = q.kind === 'sample' ? ' asks a model' : ' asks'
+  const from = (q.calls ?? []).map(c => c.id ? `${c.label} (call ${c.id})` : c.label).join(', '), asks = q.kind === 'sample' ? ' asks a model' : ' asks'
   return html`<section class="question" aria-label="The server asks" tabindex="-1" ref=${box} onKeyDown=${key}>
     <div class="bar"><strong>${q.calls?.length === 1 ? from + asks : 'The server' + asks}</strong>${q.calls?.length !== 1 && html`<span class="dim">${from ? 'during ' + from : 'outside of calls'}</span>`}<span class="space"></span><span class="dim num">waits ${Math.floor(waits / 60)}:${String(waits % 60).padStart(2, '0')}</span></div>
     ${q.message && html`<p class="description">${q.kind === 'sample' && html`<strong>System </strong>`}${q.message}</p>`}
