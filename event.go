@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/internal/conn"
 	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/dispatch"
 	"github.com/talaria-go/mcp/internal/events"
@@ -175,12 +177,12 @@ func (t *eventType) compile(c *compiler) error {
 		Name: t.name, Description: set.doc, Delivery: c.server.opts.delivery(), InputSchema: sent, PayloadSchema: payload, Meta: set.meta,
 	})
 	data.typ, data.in = t, input{plan: plan}
-	poll, subscribe := t.poll(c.server, data.in), t.subscribe(c.server, data.in)
+	read, subscribe := t.serve(c.server, data), t.subscribe(c.server, data.in)
 	e.Emits, e.Serve = data, func(f *frame.Frame) (protocol.Result, error) {
 		if f.Request().Method == wire.MethodEventsSubscribe {
 			return subscribe(f)
 		}
-		return poll(f)
+		return read(f)
 	}
 	c.entries = append(c.entries, e)
 	return nil
@@ -252,10 +254,10 @@ func (d *eventData) encode(data any) ([]byte, error) {
 // makes. The zero value is ready.
 type serverEvents struct {
 	once   sync.Once
-	made   *events.Logs
-	read   atomic.Bool   // a client has read a log here
-	failed func(error)   // reports that the store does not answer a poll
-	seldom safely.Seldom // of lines that clients can cause
+	made   atomic.Pointer[events.Logs] // nil until then
+	read   atomic.Bool                 // a client has read a log here
+	failed func(error)                 // reports that the store does not answer a poll
+	seldom safely.Seldom               // of lines that clients can cause
 
 	hooking sync.Once
 	hooks   atomic.Pointer[events.Webhooks] // nil until it is needed
@@ -269,9 +271,12 @@ func (x *serverEvents) logs(s *Server) *events.Logs {
 		if s.post != nil {
 			config.Now = s.post.StoreTime
 		}
-		x.made, x.failed = events.New(config), host{s}.storeFailed("events", "events")
+		x.failed = host{s}.storeFailed("events", "events")
+		config.OnError = x.failed
+		config.Look = func(name string) { s.subscriptions.broker.Publish(eventTopic(name), eventsLook) }
+		x.made.Store(events.New(config))
 	})
-	return x.made
+	return x.made.Load()
 }
 
 // reading is logs for a client.
@@ -286,27 +291,39 @@ func (x *serverEvents) reading(s *Server) *events.Logs {
 func eventMethods(s *Server) []dispatch.Method {
 	return []dispatch.Method{
 		{Name: wire.MethodEventsList, Revisions: dispatch.Both, Serve: s.lists(hasEvents, KindEvent)},
-		{Name: wire.MethodEventsPoll, Revisions: dispatch.Both, Params: true, Serve: s.viewed(hasEvents, pollEvents)},
-		{Name: wire.MethodEventsSubscribe, Revisions: dispatch.Both, Params: true, Serve: s.viewed(hasEvents, pollEvents)},
+		{Name: wire.MethodEventsPoll, Revisions: dispatch.Both, Params: true, Serve: s.viewed(hasEvents, serveEvents)},
+		{Name: wire.MethodEventsStream, Revisions: dispatch.Modern, Params: true, Serve: s.viewed(hasEvents, serveEvents)},
+		{Name: wire.MethodEventsSubscribe, Revisions: dispatch.Both, Params: true, Serve: s.viewed(hasEvents, serveEvents)},
 		{Name: wire.MethodEventsUnsubscribe, Revisions: dispatch.Both, Params: true, Serve: unsubscribeEvents(s)},
 	}
 }
 
-// pollEvents serves events/poll and events/subscribe. An event type that the client must not see is as unknown
-// as one that is not there.
-func pollEvents(f *frame.Frame, view registry.View) (protocol.Result, error) {
+// eventSettings are those of the extension.
+type eventSettings struct {
+	ListChanged bool `json:"listChanged"`
+}
+
+// serveEvents serves events/poll, events/stream and events/subscribe. An event type that
+// the client must not see is as unknown as one that is not there.
+func serveEvents(f *frame.Frame, view registry.View) (protocol.Result, error) {
 	name := f.Request().Params.Name
 	if name == "" {
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.name is missing: it names the event type")
 	}
 	e, ok := view.Get(KindEvent, name)
 	if !ok {
-		return nil, &protocol.Error{Code: wire.EventCode(wire.CodeEventNotFound, declaresEvents(f)), Message: "Unknown event: " + name, Data: map[string]string{"kind": "event"}}
+		return nil, unknownEvent(name, declaresEvents(f))
 	}
 	if err := f.RequireScopes(e.Scopes...); err != nil {
 		return nil, err
 	}
 	return e.Serve(f)
+}
+
+// unknownEvent is the error for an event type that is not there, for a client that has
+// declared the extension or not.
+func unknownEvent(name string, declared bool) *protocol.Error {
+	return &protocol.Error{Code: wire.EventCode(wire.CodeEventNotFound, declared), Message: "Unknown event: " + name, Data: map[string]string{"kind": "event"}}
 }
 
 // Numbers of events/poll.
@@ -316,28 +333,31 @@ const (
 	pollInterval      = 5 * time.Second // time between two polls that the server names
 )
 
-// poll returns what serves events/poll for the type, which s has.
-func (t *eventType) poll(s *Server, in input) frame.Handler {
+// serve returns what serves the methods of subscribers of the type, which s has.
+func (t *eventType) serve(s *Server, data *eventData) frame.Handler {
 	return func(f *frame.Frame) (protocol.Result, error) {
 		host, prefix, ok := within(f, s)
 		if !ok {
 			return nil, wire.MethodNotFound(f.Request().Method)
 		}
-		p, fault := wire.ParseEventPoll(f.Request().Params.Raw)
+		p, fault := wire.ParseEventPoll(f.Request().Method, f.Request().Params.Raw)
 		if fault != nil {
 			return nil, fault
 		}
 		arguments := reflect.New(t.in).Interface()
-		if err := in.arguments(f, arguments); err != nil {
+		if err := data.in.arguments(f, arguments); err != nil {
 			if bad, ok := errors.AsType[*inputError](err); ok {
 				return nil, bad.invalidParams(fmt.Sprintf("event %q", prefix+t.name))
 			}
 			return nil, err
 		}
-		w := &watcher{server: host, of: t, name: prefix + t.name, in: arguments, as: aloneAs(f.Identity(), f.Principal()), revision: f.Revision()}
+		w := &watcher{server: host, of: t, data: data, name: prefix + t.name, in: arguments, as: aloneAs(f.Identity(), f.Principal()), revision: f.Revision()}
 		page, err := w.read(f, p.Cursor, p.MaxAge)
 		if err != nil {
 			return nil, wire.Unavailable("events cannot be read", err)
+		}
+		if f.Request().Method == wire.MethodEventsStream {
+			return w.stream(f, &page)
 		}
 		chosen, decided, err := w.choose(f, page.Events, min(cmp.Or(p.MaxEvents, pollEventsDefault), pollEventsMost))
 		if f.Err() != nil {
@@ -373,6 +393,7 @@ func (x *serverEvents) note(s *Server, name string, err error) {
 type watcher struct {
 	server   *Server
 	of       *eventType
+	data     *eventData      // of the type
 	name     string          // of the type at server
 	in       any             // a pointer to the arguments
 	as       context.Context // who it is
@@ -387,9 +408,14 @@ func (w *watcher) read(ctx context.Context, cursor string, maxAge time.Duration)
 		x.failed(err)
 	}
 	if page.Unread > 0 {
-		x.note(w.server, w.name, fmt.Errorf("%d events are not sealed with one of Options.StateKeys", page.Unread))
+		w.noteUnread(page.Unread)
 	}
 	return page, err
+}
+
+// noteUnread logs that no key opens some events.
+func (w *watcher) noteUnread(n int) {
+	w.server.events.note(w.server, w.name, fmt.Errorf("%d events are not sealed with one of Options.StateKeys", n))
 }
 
 // choose returns the events that the subscriber receives, most at most, and how many are
@@ -440,4 +466,204 @@ func (w *watcher) ask(f *frame.Frame, event []byte) (yes bool, err error) {
 		}
 	})
 	return yes, err
+}
+
+// Numbers of events/stream.
+const (
+	heartbeatAfter = 20 * time.Second // without a message, at the next look at the log
+	storeAgain     = 5 * time.Second  // until a stream that needs the store asks it again
+)
+
+// undecidedWaits are how long a stream waits before it asks again about an event that could
+// not be decided. Then it leaves the event out, and says that one is missing.
+var undecidedWaits = [...]time.Duration{time.Second, 10 * time.Second, time.Minute}
+
+// eventTopic is the topic of a type in the broker.
+func eventTopic(name string) string { return "events " + name }
+
+// eventsLook is published when a log may have more. It is not sent.
+var eventsLook = wire.NewChange(wire.MethodEventsEvent, nil)
+
+// follow follows the log of a type that has streams here, or no longer.
+func (x *serverEvents) follow(s *Server, name string, wanted bool) {
+	if wanted {
+		x.reading(s).Follow(name)
+	} else {
+		x.reading(s).Unfollow(name)
+	}
+}
+
+// stream opens a stream that begins where page does.
+func (w *watcher) stream(f *frame.Frame, page *events.Page) (protocol.Result, error) {
+	sub := conn.SubscriptionOf(f)
+	if sub == nil || sub.IsOpen() {
+		return nil, protocol.Errorf(protocol.CodeInternal, "a request opens one subscription, on a transport that carries it")
+	}
+	x := &eventStream{watcher: w, declared: declaresEvents(f), cursor: page.From, truncated: page.Truncated}
+	join := conn.Subscribing{Owner: f.Principal(), Topics: []string{eventTopic(w.name)}}
+	var until time.Time
+	if id := f.Identity(); id != nil {
+		until = id.Expiry
+	}
+	if err := sub.OpenFeed(w.server.subscriptions.broker, join, f.Request().ID, x, until); err != nil {
+		return nil, protocol.Errorf(protocol.CodeBusy, "%w", err)
+	}
+	return wire.ListenResult{Subscription: f.Request().ID}, nil
+}
+
+// eventStream is an open events/stream. One goroutine uses it, which conn has.
+type eventStream struct {
+	*watcher
+	declared  bool   // the client has declared the extension
+	cursor    string // the client has everything up to it
+	truncated bool   // events before it are missing, which the client does not know
+	active    bool   // the client knows that the stream is open
+	sent      time.Time
+	tries     int       // at the event behind cursor
+	after     time.Time // when the next try is
+}
+
+// Send implements conn.Feed.
+func (x *eventStream) Send(send func(method string, members []byte) error, signs conn.Signs) (again time.Duration, over bool, err error) {
+	now := time.Now()
+	to := func(method string, members []byte) error {
+		x.sent = now
+		return send(method, members)
+	}
+	var page events.Page
+	unread, waits := error(nil), x.after.After(now)
+	if !waits {
+		page, unread = x.recall()
+	}
+	fault, undecided := x.refused() // after the events came, as rights may have changed before them
+	if fault != nil {
+		return 0, true, to(wire.MethodEventsTerminated, errorMember(fault))
+	}
+	if !x.active || x.truncated {
+		if err := x.sendActive(to); err != nil {
+			return 0, false, err
+		}
+	}
+	switch {
+	case waits:
+		again = x.after.Sub(now)
+	case unread != nil:
+		again = storeAgain
+	case undecided != nil:
+		again, err = x.wait(to, undecided, "")
+	default:
+		again, err = x.sendEvents(to, &page)
+	}
+	if err == nil && (signs&conn.KeepAlive != 0 || now.Sub(x.sent) >= heartbeatAfter) {
+		err = to(wire.MethodEventsHeartbeat, x.position())
+	}
+	return again, false, err
+}
+
+// position returns the member cursor.
+func (x *eventStream) position() []byte { return jsonx.AppendString([]byte(`"cursor":`), x.cursor) }
+
+// errorMember returns the member error.
+func errorMember(fault *protocol.Error) []byte {
+	text, err := jsonx.Append([]byte(`"error":`), fault)
+	if err != nil { // an error of ours encodes
+		return []byte(`"error":{"code":-32603,"message":"Internal error"}`)
+	}
+	return text
+}
+
+// sendActive tells the client where the stream is.
+func (x *eventStream) sendActive(to func(string, []byte) error) error {
+	members := append(x.position(), `,"truncated":`...)
+	members = strconv.AppendBool(members, x.truncated)
+	x.active, x.truncated = true, false
+	return to(wire.MethodEventsActive, members)
+}
+
+// recall returns what follows the cursor, from memory if that has it.
+func (x *eventStream) recall() (events.Page, error) {
+	page, ok := x.server.events.reading(x.server).Recall(x.name, x.cursor)
+	if !ok {
+		return x.read(x.as, x.cursor, -1)
+	}
+	if page.Unread > 0 {
+		x.noteUnread(page.Unread)
+	}
+	return page, nil
+}
+
+// sendEvents sends the events of a page that the client receives.
+func (x *eventStream) sendEvents(to func(string, []byte) error, page *events.Page) (again time.Duration, err error) {
+	if page.Truncated {
+		x.cursor, x.truncated = page.From, true
+		if err := x.sendActive(to); err != nil {
+			return 0, err
+		}
+	}
+	chosen, decided, undecided := x.choose(x.as, page.Events, pollEventsDefault)
+	for _, e := range chosen {
+		members := jsonx.AppendString(append(e.Text[1:len(e.Text)-1:len(e.Text)-1], `,"cursor":`...), e.Cursor)
+		if err := to(wire.MethodEventsEvent, members); err != nil {
+			return 0, err
+		}
+	}
+	if decided == len(page.Events) {
+		x.cursor, x.tries = page.Cursor, 0
+		if page.More {
+			return -1, nil
+		}
+		return 0, nil
+	}
+	if decided > 0 {
+		x.cursor, x.tries = page.Events[decided-1].Cursor, 0
+	}
+	if undecided != nil {
+		return x.wait(to, undecided, page.Events[decided].Cursor)
+	}
+	return -1, nil
+}
+
+// wait says that the stream waits, as it cannot be decided now who receives the event that
+// ends at next, "" for no event. After the last try the event is left out.
+func (x *eventStream) wait(to func(string, []byte) error, undecided error, next string) (again time.Duration, err error) {
+	if x.tries == len(undecidedWaits) && next != "" {
+		x.server.events.note(x.server, x.name, fmt.Errorf("an event is left out: %w", undecided))
+		x.cursor, x.truncated, x.tries = next, true, 0
+		return -1, x.sendActive(to)
+	}
+	again = undecidedWaits[min(x.tries, len(undecidedWaits)-1)]
+	if x.tries++; x.tries == 1 {
+		err = to(wire.MethodEventsError, errorMember(&protocol.Error{
+			Code: protocol.CodeInternal, Message: fmt.Sprintf("event %q: who receives it cannot be decided now", x.name),
+		}))
+	}
+	x.tries = min(x.tries, len(undecidedWaits))
+	x.after = time.Now().Add(again)
+	return again, err
+}
+
+// refused returns why the stream is over: the type is gone, or the client must not see it
+// any more. undecided is set if a rule cannot tell now.
+func (x *eventStream) refused() (fault *protocol.Error, undecided error) {
+	e, ok := x.server.catalog.Internal(facts.Private{}).Get(KindEvent, x.name)
+	if !ok || e.Emits != any(x.data) {
+		return unknownEvent(x.name, x.declared), nil
+	}
+	if x.server.catalog.View(nil, nil).Internal(facts.Private{}).Open(KindEvent) {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(x.as, mayHearTimeout)
+	defer cancel()
+	f, may := x.frame(ctx), false
+	err := safely.Apart(func() { // rules are users' code
+		_, undecided = x.server.dispatch().Guard(f, func(f *frame.Frame) (protocol.Result, error) {
+			own, ok := x.server.view(f).Get(KindEvent, x.name)
+			may = ok && f.HasScope(own.Scopes...)
+			return nil, nil
+		})
+	})
+	if undecided = cmp.Or(undecided, err); undecided == nil && !may {
+		return &protocol.Error{Code: wire.EventCode(wire.CodeEventForbidden, x.declared), Message: "you may not receive the event " + x.name + " any more"}, nil
+	}
+	return nil, undecided
 }

@@ -80,7 +80,7 @@ var importGraph = map[string][]string{
 	"internal/bus":               {"internal/facts", "internal/replica", "internal/safely", "internal/seal", "scale"},
 	"internal/outbound":          {"internal/jsonx"},
 	"internal/events":            {"internal/inflight", "internal/jsonx", "internal/outbound", "internal/replica", "internal/safely", "internal/seal", "internal/wire", "protocol", "scale"},
-	"internal/topics":            {"internal/replica", "internal/seal", "protocol", "scale"},
+	"internal/topics":            {"internal/replica", "internal/seal", "internal/wire", "protocol", "scale"},
 	"internal/conn":              {"internal/jsonx", "internal/wire", "internal/facts", "internal/core", "frame", "internal/dispatch", "internal/streamable", "internal/inflight", "internal/safely", "internal/share", "internal/visible", "protocol", "session", "transport", "internal/bus", "scale"},
 	"internal/option":            {"frame", "protocol", "registry"},
 	"internal/skillhead":         {},

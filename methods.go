@@ -314,6 +314,7 @@ var kindsOfLists = []struct {
 	{protocol.MethodToolsChanged, []Kind{KindTool}},
 	{protocol.MethodResourcesChanged, []Kind{KindResource, KindTemplate}},
 	{protocol.MethodPromptsChanged, []Kind{KindPrompt}},
+	{wire.MethodEventsChanged, []Kind{KindEvent}},
 }
 
 // listsOf returns the methods that tell of changes of the lists that entries are
@@ -423,7 +424,7 @@ func scopesFor(f *frame.Frame, view registry.View) []string {
 		e, _ = view.Get(KindTool, params.Name)
 	case protocol.MethodPromptsGet:
 		e, _ = view.Get(KindPrompt, params.Name)
-	case wire.MethodEventsPoll, wire.MethodEventsSubscribe:
+	case wire.MethodEventsPoll, wire.MethodEventsStream, wire.MethodEventsSubscribe:
 		e, _ = view.Get(KindEvent, params.Name)
 	case protocol.MethodResourcesRead, protocol.MethodSubscribe:
 		return scopesOf(view, params.Name)
@@ -521,7 +522,7 @@ func (s *Server) extensions() map[string]any {
 		all[wire.SkillsExtension] = skillSettings{DirectoryRead: true}
 	}
 	if s.had(hasEvents) {
-		all[wire.EventsExtension] = struct{}{}
+		all[wire.EventsExtension] = eventSettings{ListChanged: true}
 	}
 	if s.had(hasViews) && all[wire.AppsExtension] == nil { // who has views by hand may have declared it
 		all[wire.AppsExtension] = struct{}{}

@@ -39,15 +39,13 @@ type subscriptions struct {
 // be there already.
 func newSubscriptions(s *Server) *subscriptions {
 	u := &subscriptions{
-		server: s, lists: make(map[string]*announcer, 3),
+		server: s, lists: make(map[string]*announcer, len(topics.ListTopics)),
 		broker: conn.NewBroker(s.opts.Limits.Subscriptions, s.opts.Limits.SubscriptionsPerPrincipal, s.handler.KeepAlive()),
 	}
 	for _, method := range topics.ListTopics {
-		u.lists[method] = &announcer{subscriptions: u, change: wire.NewChange(method, nil), topic: method}
+		u.lists[method] = &announcer{subscriptions: u, change: wire.NewChange(method, nil), topic: method, sessions: slices.Contains(topics.SessionTopics[:], method)}
 	}
-	if s.topics != nil {
-		u.broker.Interest = u.interest
-	}
+	u.broker.Interest = u.interest
 	return u
 }
 
@@ -88,11 +86,13 @@ func (u *subscriptions) resourceChangedHere(uri string, change *wire.Change) (dr
 // without params.
 func (u *subscriptions) listChangedWith(method string, change *wire.Change) {
 	u.broker.Publish(method, change)
-	u.server.sessions.Each(func(x *session.Session) {
-		if !x.Send(change.Plain()) {
-			x.Send(u.lists[method].change.Plain())
-		}
-	})
+	if u.lists[method].sessions {
+		u.server.sessions.Each(func(x *session.Session) {
+			if !x.Send(change.Plain()) {
+				x.Send(u.lists[method].change.Plain())
+			}
+		})
+	}
 	u.raise(method)
 }
 
@@ -106,8 +106,16 @@ func (u *subscriptions) raise(topic string) {
 	}
 }
 
-// interest subscribes to changes of a topic at other replicas.
+// interest follows the log of an event type, or subscribes to changes of another topic at
+// other replicas.
 func (u *subscriptions) interest(topic string, wanted bool) {
+	if name, ok := strings.CutPrefix(topic, eventTopic("")); ok {
+		u.server.events.follow(u.server, name, wanted)
+		return
+	}
+	if u.server.topics == nil {
+		return
+	}
 	id, isTask := strings.CutPrefix(topic, taskTopic(""))
 	switch {
 	case isTask:
@@ -262,6 +270,7 @@ func (u *subscriptions) accept(f *frame.Frame, filter protocol.SubscriptionFilte
 	}{
 		{&filter.ToolsListChanged, can.Tools != nil && can.Tools.ListChanged, protocol.MethodToolsChanged},
 		{&filter.PromptsListChanged, can.Prompts != nil && can.Prompts.ListChanged, protocol.MethodPromptsChanged},
+		{&filter.EventsListChanged, u.server.had(hasEvents), wire.MethodEventsChanged},
 		{&filter.ResourcesListChanged, can.Resources != nil && can.Resources.ListChanged, protocol.MethodResourcesChanged},
 	} {
 		if *list.wanted = *list.wanted && list.can; *list.wanted {
@@ -346,6 +355,7 @@ type announcer struct {
 	subscriptions *subscriptions
 	change        *wire.Change
 	topic         string
+	sessions      bool // sessions are notified as well
 
 	mu     sync.Mutex
 	timer  *time.Timer // runs while changes gather; nil else
@@ -385,6 +395,9 @@ func (a *announcer) due() {
 func (a *announcer) tell() (heard bool) {
 	heard = a.subscriptions.broker.Len() > 0
 	a.subscriptions.broker.Publish(a.topic, a.change)
+	if !a.sessions {
+		return heard
+	}
 	a.subscriptions.server.sessions.Each(func(x *session.Session) {
 		heard = true
 		x.Send(a.change.Plain())

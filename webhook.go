@@ -43,9 +43,9 @@ type WebhookOptions struct {
 // delivery returns the ways in which clients can receive events of s.
 func (o *Options) delivery() []string {
 	if o.Webhooks == nil {
-		return []string{wire.DeliveryPoll}
+		return []string{wire.DeliveryPoll, wire.DeliveryPush}
 	}
-	return []string{wire.DeliveryPoll, wire.DeliveryWebhook}
+	return []string{wire.DeliveryPoll, wire.DeliveryPush, wire.DeliveryWebhook}
 }
 
 // webhooks returns the webhook subscriptions of s, which has Options.Webhooks.
@@ -94,8 +94,14 @@ func (x *serverEvents) serve(s *Server) {
 	}
 }
 
-// changed handles event types that were added or removed.
+// changed handles event types that were added or removed. Streams look: their type may be
+// gone.
 func (x *serverEvents) changed(s *Server, entries []*registry.Entry) {
+	for _, e := range entries {
+		if e.Kind() == KindEvent {
+			s.subscriptions.broker.Publish(eventTopic(e.Key()), eventsLook)
+		}
+	}
 	if s.opts.Webhooks == nil {
 		return
 	}
@@ -117,6 +123,9 @@ func (x *serverEvents) drain() {
 
 // close ends all deliveries; those that have begun may finish until ctx ends.
 func (x *serverEvents) close(ctx context.Context, s *Server) {
+	if made := x.made.Load(); made != nil {
+		defer made.Close(ctx)
+	}
 	hooks := x.hooks.Load()
 	if hooks == nil {
 		return

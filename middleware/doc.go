@@ -36,6 +36,7 @@ var own = map[string]bool{
 	protocol.MethodToolsList: true, protocol.MethodPromptsList: true, protocol.MethodResourcesList: true,
 	protocol.MethodResourceTemplates: true, protocol.MethodListen: true, protocol.MethodSubscribe: true,
 	protocol.MethodUnsubscribe: true, protocol.MethodSetLevel: true, wire.MethodEventsList: true,
+	wire.MethodEventsStream: true,
 }
 
 // runsHandler reports whether f is a request that is served by a handler of the

@@ -8,6 +8,7 @@ type SubscriptionFilter struct {
 	ToolsListChanged      bool     `json:"toolsListChanged,omitempty"`
 	PromptsListChanged    bool     `json:"promptsListChanged,omitempty"`
 	ResourcesListChanged  bool     `json:"resourcesListChanged,omitempty"`
+	EventsListChanged     bool     `json:"eventsListChanged,omitempty"`     // of the extension of events
 	ResourceSubscriptions []string `json:"resourceSubscriptions,omitempty"` // URIs
 	TaskIDs               []string `json:"taskIds,omitempty"`               // of the extension of tasks
 }

@@ -207,7 +207,7 @@ func (e *Entry) defineAs(definition any, rev protocol.Revision, viewed bool) (js
 	case *protocol.Prompt:
 		return encode(wire.PromptFor(*d, rev))
 	case *protocol.EventType:
-		return encode(d)
+		return encode(wire.EventTypeFor(*d, rev))
 	case *wire.Skill:
 		return encode(d)
 	case *wire.Extension:

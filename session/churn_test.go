@@ -127,7 +127,7 @@ func TestSilentSessions(t *testing.T) {
 				}
 				reader := open(principal)
 				out, _ := listen(reader, "")
-				change := wire.AppendNotification(nil, topics.ListTopics[0], nil)
+				change := wire.AppendNotification(nil, topics.SessionTopics[0], nil)
 				got, refused := 0, 0
 				for n := range 1500 {
 					message := fmt.Appendf(nil, `"%01300d"`, n)

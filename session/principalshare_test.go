@@ -109,7 +109,7 @@ func TestAccounts(t *testing.T) {
 // That a list has changed reaches a client that is too far behind, without the members for
 // which there is no room.
 func TestChangeWithMembers(t *testing.T) {
-	for i, topic := range topics.ListTopics {
+	for i, topic := range topics.SessionTopics {
 		bare := string(wire.AppendNotification(nil, topic, nil))
 		with := wire.AppendNotification(nil, topic, []byte(`{"_meta":{"acme/why":"deploy"}}`))
 		s := openSession(t, NewManager(Config{Memory: 1 << 20}))
@@ -118,7 +118,7 @@ func TestChangeWithMembers(t *testing.T) {
 		}
 		for n := 0; s.Send(fmt.Appendf(nil, `"%d"`, n)); n++ {
 		}
-		next := topics.ListTopics[(i+1)%len(topics.ListTopics)]
+		next := topics.SessionTopics[(i+1)%len(topics.SessionTopics)]
 		if !s.Send(wire.AppendNotification(nil, next, []byte(`{"_meta":{"acme/why":"deploy"}}`))) {
 			t.Error("a change was refused")
 		}

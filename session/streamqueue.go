@@ -248,7 +248,7 @@ func bareChange(message []byte) []byte {
 	rest, ok := bytes.CutPrefix(message, []byte(start))
 	method, params, whole := bytes.Cut(rest, []byte(`"`))
 	switch {
-	case !ok || !whole || !slices.Contains(topics.ListTopics[:], string(method)):
+	case !ok || !whole || !slices.Contains(topics.SessionTopics[:], string(method)):
 		return nil
 	case string(params) == "}":
 		return message

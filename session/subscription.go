@@ -67,8 +67,8 @@ func (u *subscriptions) unsubscribeAll(s *Session, all bool) (marked bool) {
 
 // names returns the topics.
 func (u *subscriptions) names() []string {
-	names := make([]string, 0, len(topics.ListTopics)+len(u.uris))
-	names = append(names, topics.ListTopics[:]...)
+	names := make([]string, 0, len(topics.SessionTopics)+len(u.uris))
+	names = append(names, topics.SessionTopics[:]...)
 	for uri := range u.uris {
 		names = append(names, topics.ResourceTopic(uri))
 	}

@@ -483,7 +483,7 @@ func (c *Conn) start(r *request, mayWait bool) bool {
 		r.drop(fault)
 		return true
 	}
-	if r.message.Method == protocol.MethodListen && r.revision.Modern() {
+	if wire.IsSubscription(r.message.Method) && r.revision.Modern() {
 		c.stream.subscribe(r)
 		return true
 	}

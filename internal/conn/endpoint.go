@@ -53,7 +53,7 @@ func (e endpoint) serve(c *streamable.Call) streamable.Answer {
 		return e.refusal(c, errShutsDown)
 	case c.Revision == 0:
 		return e.open(c)
-	case c.Session == nil && c.Message.Method == protocol.MethodListen:
+	case c.Session == nil && wire.IsSubscription(c.Message.Method):
 		return e.subscribe(c)
 	case c.Session == nil:
 		return e.serveModern(c)
@@ -77,7 +77,7 @@ func (e endpoint) serveModern(c *streamable.Call) streamable.Answer {
 // handler fail or panic, the deferred function undoes what it has opened.
 func (e endpoint) subscribe(c *streamable.Call) streamable.Answer {
 	if !c.TakesEvents() {
-		return e.refusal(c, wire.Refused("accept", protocol.CodeInvalidRequest, "subscriptions/listen needs a client that accepts text/event-stream"))
+		return e.refusal(c, wire.Refused("accept", protocol.CodeInvalidRequest, "%s needs a client that accepts text/event-stream", c.Message.Method))
 	}
 	if e.draining.Load() {
 		return e.refusal(c, errDrains)

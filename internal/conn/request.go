@@ -179,7 +179,7 @@ func (c withValues) Value(key any) any {
 // must be called.
 func (r *request) begin() bool {
 	ctx := r.conn.ctx
-	if r.message.Method == protocol.MethodListen && r.revision.Modern() {
+	if wire.IsSubscription(r.message.Method) && r.revision.Modern() {
 		ctx = r.conn.stream.ctx
 	}
 	if r.conn.manager.refuses(r.message.Method) {

@@ -113,7 +113,7 @@ func (s *serverStream) close() {
 	}
 }
 
-// subscribe serves subscriptions/listen on a goroutine of its own: it may last
+// subscribe serves subscriptions/listen or events/stream on a goroutine of its own: it may last
 // for hours and must not take a worker from the calls. The number of those
 // goroutines is limited by Config.Subscriptions.
 func (s *serverStream) subscribe(r *request) {

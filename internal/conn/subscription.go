@@ -25,7 +25,9 @@ type Subscription struct {
 
 	id       protocol.ID
 	accepted protocol.SubscriptionFilter
+	feed     Feed         // nil if changes are what is sent
 	until    time.Time    // when the access token ends; zero if it does not
+	timer    *time.Timer  // wakes the transport for the feed; nil until that wants it
 	sub      *Subscriber  // nil until it is open
 	retry    atomic.Int64 // when its client is to come back, as a time.Duration; 0 if that is not said
 }
@@ -62,6 +64,25 @@ func (s *Subscription) Open(b *Broker, join Subscribing, id protocol.ID, accepte
 	return nil
 }
 
+// Feed makes the messages of a subscription to events. One goroutine calls it.
+type Feed interface {
+	// Send sends what there is with send, which takes a method and the members of its
+	// params. It is called when the subscription begins, after each change of its topics,
+	// and for signs. again is when to call it in any case: 0 means never, less than 0 at
+	// once. over ends the subscription, as an error of send does.
+	Send(send func(method string, members []byte) error, signs Signs) (again time.Duration, over bool, err error)
+}
+
+// OpenFeed is Open for a subscription whose messages feed makes.
+func (s *Subscription) OpenFeed(b *Broker, join Subscribing, id protocol.ID, feed Feed, until time.Time) error {
+	s.keepAlive = true // heartbeats are for every transport
+	if err := s.Open(b, join, id, protocol.SubscriptionFilter{}, until); err != nil {
+		return err
+	}
+	s.feed = feed
+	return nil
+}
+
 // drop ends a subscription that will not be carried, if it is open.
 func (s *Subscription) drop() {
 	if s.sub != nil {
@@ -81,10 +102,17 @@ func (s *Subscription) end(retry time.Duration) {
 // not read. The subscription must be open.
 func (s *Subscription) carry(to streamable.Line) {
 	defer s.sub.Leave()
-	if to.Send(wire.AppendAcknowledged(nil, s.id, s.accepted)) != nil {
+	if s.feed != nil {
+		s.wake() // it has something to send at once
+	} else if to.Send(wire.AppendAcknowledged(nil, s.id, s.accepted)) != nil {
 		return
 	}
 	s.accepted = protocol.SubscriptionFilter{}
+	defer func() {
+		if s.timer != nil {
+			s.timer.Stop()
+		}
+	}()
 	if !s.until.IsZero() {
 		// The client comes again with another token.
 		defer time.AfterFunc(time.Until(s.until), s.sub.End).Stop()
@@ -107,6 +135,10 @@ func (s *Subscription) forward(to streamable.Line) (over bool, err error) {
 	defer buffer.release()
 	var signs Signs
 	buffer.changes, signs = s.sub.Take(buffer.changes)
+	if s.feed != nil {
+		over, err = s.feedTo(to, buffer, signs)
+		return over || signs&Over != 0, err
+	}
 	for _, change := range buffer.changes {
 		buffer.text = change.Append(buffer.text[:0], s.id)
 		if err := to.Send(buffer.text); err != nil {
@@ -117,6 +149,23 @@ func (s *Subscription) forward(to streamable.Line) (over bool, err error) {
 		err = to.KeepAlive()
 	}
 	return signs&Over != 0, err
+}
+
+// feedTo makes the feed send what there is.
+func (s *Subscription) feedTo(to streamable.Line, buffer *changeBuffer, signs Signs) (over bool, err error) {
+	again, over, err := s.feed.Send(func(method string, members []byte) error {
+		buffer.text = wire.AppendSubscribed(buffer.text[:0], method, members, s.id)
+		return to.Send(buffer.text)
+	}, signs)
+	switch {
+	case again < 0:
+		s.wake()
+	case again > 0 && s.timer == nil:
+		s.timer = time.AfterFunc(again, s.wake)
+	case again > 0:
+		s.timer.Reset(again)
+	}
+	return over, err
 }
 
 // changeBuffer is the memory that forward works in. It comes from a pool,

@@ -59,18 +59,31 @@ type Config struct {
 	Seal  *seal.Sealer     // seals what the store gets
 	Keep  int              // bytes of a log; 0 means DefaultKeep
 	Now   func() scale.Rev // the time of the store's clock, or a little less; nil, or 0, asks the store
+	// Look is called for a type that is followed, when its log has new events. It must not
+	// block.
+	Look    func(name string)
+	OnError func(error) // called when the store does not answer for a type that is followed; may be nil
 }
 
-// Logs are the logs of a server. They are safe for concurrent use and have no
-// goroutine. mu guards the fields below it, and is not held while the store is asked.
+// Logs are the logs of a server. They are safe for concurrent use and have no goroutine
+// but that of Follow. mu guards the fields below it, and is not held while the store is
+// asked.
 type Logs struct {
 	config Config
+	ctx    context.Context // of the goroutine
+	stop   context.CancelFunc
+	wake   chan struct{} // holds one
+	ended  sync.WaitGroup
 
 	mu     sync.Mutex
 	birth  string             // tells these logs from those that the store has lost; "" until known
 	rev    scale.Rev          // of the entry that has the birth
 	looked time.Time          // when it was last compared
 	memory map[string]*memory // of logs that are read here, by their boxes; not nil once the birth is known
+
+	followed  map[string]*followed // by box
+	following bool                 // there is a goroutine
+	closed    bool
 }
 
 // New returns the logs in a store.
@@ -81,7 +94,9 @@ func New(config Config) *Logs {
 	if config.Store == nil {
 		config.Store = scale.NewLocal()
 	}
-	return &Logs{config: config}
+	l := &Logs{config: config, wake: make(chan struct{}, 1)}
+	l.ctx, l.stop = context.WithCancel(context.Background())
+	return l
 }
 
 // Event is one event of a page. Pages share it, so it must not change.
@@ -100,8 +115,9 @@ type Page struct {
 	// Truncated reports that the page starts behind the position that was asked for:
 	// events may be missing.
 	Truncated bool
-	More      bool // reports that the log probably has more
-	Unread    int  // how many events no key opens, which are left out
+	More      bool   // reports that the log probably has more
+	From      string // the position at which the page begins
+	Unread    int    // how many events no key opens, which are left out
 }
 
 // Append adds an event to the log of a type. It waits for the store, and for no reader.
@@ -152,6 +168,7 @@ func (p *part) page(birth string, after, now scale.Rev, truncated, fresh bool) P
 			break
 		}
 	}
+	page.From = cursorAt(birth, max(after, p.from))
 	if n := len(p.events); n == 0 {
 		after = max(after, now-micros(clockSkew))
 	} else {
@@ -159,7 +176,7 @@ func (p *part) page(birth string, after, now scale.Rev, truncated, fresh bool) P
 	}
 	page.Cursor = cursorAt(birth, after)
 	if fresh {
-		page.More = false
+		page.From, page.More = page.Cursor, false
 		return page
 	}
 	for i, e := range p.events {

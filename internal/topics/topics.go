@@ -54,6 +54,7 @@ import (
 
 	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -201,7 +202,10 @@ func (h *Hub) Close(ctx context.Context) {
 }
 
 // ListTopics are the topics of lists: the methods of their notifications.
-var ListTopics = [...]string{protocol.MethodToolsChanged, protocol.MethodResourcesChanged, protocol.MethodPromptsChanged}
+var ListTopics = append(slices.Clone(SessionTopics[:]), wire.MethodEventsChanged)
+
+// SessionTopics are those of ListTopics that clients of sessions are notified of.
+var SessionTopics = [...]string{protocol.MethodToolsChanged, protocol.MethodResourcesChanged, protocol.MethodPromptsChanged}
 
 // ResourceTopic returns the topic of the resource at uri.
 func ResourceTopic(uri string) string { return resourcePrefix + uri }

@@ -14,9 +14,19 @@ const EventsExtension = "io.modelcontextprotocol/events"
 
 // The methods of events.
 const (
-	MethodEventsList = "events/list"
-	MethodEventsPoll = "events/poll"
+	MethodEventsList       = "events/list"
+	MethodEventsPoll       = "events/poll"
+	MethodEventsStream     = "events/stream"
+	MethodEventsChanged    = "notifications/events/list_changed"
+	MethodEventsActive     = "notifications/events/active"     // begins a stream, and follows a gap
+	MethodEventsEvent      = "notifications/events/event"      // an occurrence
+	MethodEventsHeartbeat  = "notifications/events/heartbeat"  // a sign of life, with a position
+	MethodEventsError      = "notifications/events/error"      // the stream waits, and continues
+	MethodEventsTerminated = "notifications/events/terminated" // the stream is over
 )
+
+// DeliveryPush is the mode of delivery that is events/stream.
+const DeliveryPush = "push"
 
 // The codes of events. Those of the specification are provisional there (SEP-3415, "Error
 // Handling"). Before it had any, hosts and servers used the numbers from -32011 on, in the
@@ -44,7 +54,7 @@ func EventCode(code protocol.Code, declared bool) protocol.Code {
 // answer to method; 0 for any other code.
 func EventCodeOf(method string, code protocol.Code) protocol.Code {
 	switch method {
-	case MethodEventsList, MethodEventsPoll, MethodEventsSubscribe, MethodEventsUnsubscribe:
+	case MethodEventsList, MethodEventsPoll, MethodEventsStream, MethodEventsSubscribe, MethodEventsUnsubscribe:
 	default:
 		return 0
 	}
@@ -63,8 +73,8 @@ type EventPoll struct {
 	MaxEvents int           // 0 for none
 }
 
-// ParseEventPoll reads the params of events/poll.
-func ParseEventPoll(raw []byte) (EventPoll, *protocol.Error) {
+// ParseEventPoll reads the params of events/poll or events/stream.
+func ParseEventPoll(method string, raw []byte) (EventPoll, *protocol.Error) {
 	var in struct {
 		Cursor    *string `json:"cursor"`
 		MaxAgeMs  *int64  `json:"maxAgeMs"`
@@ -72,7 +82,7 @@ func ParseEventPoll(raw []byte) (EventPoll, *protocol.Error) {
 	}
 	p := EventPoll{MaxAge: -1}
 	if err := jsonx.Unmarshal(raw, &in); err != nil {
-		return p, protocol.Errorf(protocol.CodeInvalidParams, "params of %s: cursor is a string or null, maxAgeMs and maxEvents are integers: %w", MethodEventsPoll, err)
+		return p, protocol.Errorf(protocol.CodeInvalidParams, "params of %s: cursor is a string or null, maxAgeMs and maxEvents are integers: %w", method, err)
 	}
 	if in.Cursor != nil {
 		p.Cursor = *in.Cursor

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,6 +51,14 @@ func ResourceTemplateFor(t protocol.ResourceTemplate, rev protocol.Revision) pro
 		t.Icons = nil
 	}
 	t.Annotations = annotationsFor(t.Annotations, rev)
+	return t
+}
+
+// EventTypeFor returns t without what rev lacks.
+func EventTypeFor(t protocol.EventType, rev protocol.Revision) protocol.EventType {
+	if !rev.Modern() {
+		t.Delivery = slices.DeleteFunc(slices.Clone(t.Delivery), func(mode string) bool { return mode == DeliveryPush })
+	}
 	return t
 }
 

@@ -15,12 +15,12 @@ import (
 // shutting down still accepts such a subscription and refuses all others.
 func OfTasks(f *protocol.SubscriptionFilter) bool {
 	return len(f.TaskIDs) > 0 && len(f.ResourceSubscriptions) == 0 &&
-		!f.ToolsListChanged && !f.PromptsListChanged && !f.ResourcesListChanged
+		!f.ToolsListChanged && !f.PromptsListChanged && !f.ResourcesListChanged && !f.EventsListChanged
 }
 
 // filterNames are the members of a filter on the wire; index 0 stands for all
-// other names. text relies on the order of the first three.
-var filterNames = [...]string{"", "toolsListChanged", "promptsListChanged", "resourcesListChanged", "resourceSubscriptions", "taskIds"}
+// other names. text relies on the order of the first four.
+var filterNames = [...]string{"", "toolsListChanged", "promptsListChanged", "resourcesListChanged", "eventsListChanged", "resourceSubscriptions", "taskIds"}
 
 // Limits of what a client may name, in bytes.
 const (
@@ -107,6 +107,8 @@ func scanFilterMember(f *protocol.SubscriptionFilter, s *jsonx.Scanner, name str
 		flag = &f.PromptsListChanged
 	case "resourcesListChanged":
 		flag = &f.ResourcesListChanged
+	case "eventsListChanged":
+		flag = &f.EventsListChanged
 	case "taskIds":
 		return scanNames(s, name, maxURIs, &f.TaskIDs)
 	default:
@@ -240,6 +242,21 @@ func (c *Change) Append(dst []byte, subscription protocol.ID) []byte {
 	return append(AppendID(append(dst, c.head...), subscription), c.tail...)
 }
 
+// AppendSubscribed appends a notification of a subscription. members are those of its
+// params, encoded, without the braces and without _meta.
+func AppendSubscribed(dst []byte, method string, members []byte, subscription protocol.ID) []byte {
+	dst = jsonx.AppendString(append(dst, `{"jsonrpc":"2.0","method":`...), method)
+	dst = append(append(dst, `,"params":{`...), members...)
+	dst = AppendID(append(dst, `,"_meta":{"`+facts.MetaSubscription+`":`...), subscription)
+	return append(dst, "}}}"...)
+}
+
+// IsSubscription reports whether a method opens a subscription, in the revisions that
+// have it.
+func IsSubscription(method string) bool {
+	return method == protocol.MethodListen || method == MethodEventsStream
+}
+
 // ResourceUpdated returns the notification that the contents of the resource at
 // uri have changed.
 func ResourceUpdated(uri string) *Change {
@@ -256,7 +273,7 @@ func AppendAcknowledged(dst []byte, subscription protocol.ID, honoured protocol.
 // filterText returns the JSON object of f.
 func filterText(f protocol.SubscriptionFilter) []byte {
 	dst := []byte{'{'}
-	for i, on := range []bool{f.ToolsListChanged, f.PromptsListChanged, f.ResourcesListChanged} {
+	for i, on := range []bool{f.ToolsListChanged, f.PromptsListChanged, f.ResourcesListChanged, f.EventsListChanged} {
 		if on {
 			dst = append(append(separate(dst), '"'), filterNames[i+1]...)
 			dst = append(dst, `":true`...)

@@ -87,7 +87,7 @@ func ParseEventSubscribe(raw []byte, subscribe bool) (EventSubscribe, *protocol.
 		return p, protocol.Errorf(protocol.CodeInvalidParams, "params: delivery is an object of strings, and ttlMs is a number or null: %w", err)
 	}
 	var fault *protocol.Error
-	if p.EventPoll, fault = ParseEventPoll(raw); fault != nil {
+	if p.EventPoll, fault = ParseEventPoll(MethodEventsSubscribe, raw); fault != nil {
 		return p, fault
 	}
 	var err error

@@ -49,8 +49,10 @@ func (n *Network) Dial(t *testing.T, line string) *memoryClient {
 	here, there := net.Pipe()
 	n.Conns <- there
 	t.Cleanup(func() { here.Close() })
+	_, method, _ := strings.Cut(line, `"method":"`)
+	method, _, _ = strings.Cut(method, `"`)
 	_, err := fmt.Fprintf(here, "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"+
-		"Mcp-Protocol-Version: 2026-07-28\r\nMcp-Method: subscriptions/listen\r\nContent-Length: %d\r\n\r\n%s", len(line), line)
+		"Mcp-Protocol-Version: 2026-07-28\r\nMcp-Method: %s\r\nContent-Length: %d\r\n\r\n%s", method, len(line), line)
 	if err != nil {
 		t.Fatal(err)
 	}
