@@ -626,3 +626,99 @@ func TestWebhooksAtReplicas(t *testing.T) {
 		_ = four.Shutdown(t.Context())
 	})
 }
+
+// cutStore is the store as one replica reaches it, until it is cut off.
+type cutStore struct {
+	scale.Store
+	cut atomic.Bool
+}
+
+func (s *cutStore) err() error {
+	if s.cut.Load() {
+		return scale.ErrUnavailable
+	}
+	return nil
+}
+
+func (s *cutStore) Get(ctx context.Context, ops ...scale.GetOp) ([]scale.Entry, error) {
+	if err := s.err(); err != nil {
+		return nil, err
+	}
+	return s.Store.Get(ctx, ops...)
+}
+
+func (s *cutStore) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, error) {
+	if err := s.err(); err != nil {
+		return nil, err
+	}
+	return s.Store.Put(ctx, writes...)
+}
+
+func (s *cutStore) ClaimDue(ctx context.Context, part, index, owner string, most int, lease time.Duration) ([]scale.Entry, error) {
+	if err := s.err(); err != nil {
+		return nil, err
+	}
+	return s.Store.ClaimDue(ctx, part, index, owner, most, lease)
+}
+
+func (s *cutStore) Append(ctx context.Context, p scale.AppendOp) (scale.Rev, string, error) {
+	if err := s.err(); err != nil {
+		return 0, "", err
+	}
+	return s.Store.Append(ctx, p)
+}
+
+func (s *cutStore) Read(ctx context.Context, box string, after scale.Rev, reader string) ([]scale.Message, string, error) {
+	if err := s.err(); err != nil {
+		return nil, "", err
+	}
+	return s.Store.Read(ctx, box, after, reader)
+}
+
+// A replica that has lost the store, or is gone, keeps no subscription for longer than its
+// lease: another one continues, in order and without a loss.
+func TestWebhooksOfALostReplica(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := scale.NewLocal()
+		r := newReceiver(t)
+		add := func(store scale.Store) *mcp.Server {
+			return ended(t, eventServer(hooked(&mcp.Options{Store: store, Logger: &quiet, StateKeys: [][]byte{[]byte("0123456789abcdef0123456789abcdef")}}, r)))
+		}
+		cut := &cutStore{Store: store}
+		one, two := add(cut), add(store)
+		c1 := pipe{mcptest.New(t, one, ann)}
+		pipe{mcptest.New(t, two, ann)}.Ask("events/list", "{}") // it serves
+		for i := range 20 {
+			subscribe(t, c1, subscribeTo("a", hookURL, fmt.Sprintf(`,"ttlMs":36000000,"x":%d`, i)))
+			subscribe(t, c1, subscribeTo(fmt.Sprint("b", i), hookURL, `,"ttlMs":36000000`))
+		}
+		time.Sleep(2 * time.Minute)
+		emit(t, two, "a", "1")
+		time.Sleep(time.Second)
+		cut.cut.Store(true)
+		from := time.Now()
+		for i := 2; time.Since(from) < 5*time.Minute; i++ {
+			emit(t, two, "a", fmt.Sprint(i))
+			time.Sleep(time.Second)
+		}
+		last, repeated := 0, 0
+		silence, before := time.Duration(0), from
+		for _, d := range r.all()[1:] {
+			var n int
+			_, _ = fmt.Sscan(d.Data.Text, &n)
+			switch {
+			case n == last+1:
+				last = n
+				silence, before = max(silence, d.at.Sub(before)), d.at
+			case n <= last:
+				repeated++
+			default:
+				t.Fatalf("%d comes after %d", n, last)
+			}
+		}
+		if last < 299 || silence > 90*time.Second || repeated > 16 {
+			t.Errorf("received %d, repeated %d, silence %v", last, repeated, silence)
+		}
+		t.Logf("received %d, repeated %d, silence %v", last, repeated, silence)
+	})
+}
