@@ -44,6 +44,7 @@ type inbox struct {
 
 	// The mu of the session guards these.
 	state   inboxState
+	filled  bool            // this replica may have added a message
 	reader  string          // the name under which this replica read last
 	pos     scale.Rev       // of the last message that was read here
 	sent    scale.Rev       // of the last message that a stream took
@@ -237,6 +238,10 @@ func (b *inbox) append(ctx context.Context, p scale.AppendOp) (rev scale.Rev, re
 	m := b.manager
 	p.Box, p.Recent, p.TTL, p.Refuse = b.box, max(m.config.History, 1), m.ttl(), true
 	full := false
+	b.session.mu.Lock()
+	b.filled = true
+	b.session.mu.Unlock()
+	defer b.deleteEnded() // or the message makes the box again
 	err = b.use(ctx, func(ctx context.Context) (err error) {
 		rev, reader, err = m.config.Store.Append(ctx, p)
 		if full = errors.Is(err, scale.ErrFull); full {
@@ -248,6 +253,16 @@ func (b *inbox) append(ctx context.Context, p scale.AppendOp) (rev scale.Rev, re
 		rev = 0
 	}
 	return rev, reader, err
+}
+
+// deleteEnded deletes the box if the session has ended for all replicas, and this one may
+// have made the box after that.
+func (b *inbox) deleteEnded() {
+	b.session.mu.Lock()
+	defer b.session.mu.Unlock()
+	if b.filled && b.session.isDeleted() {
+		b.manager.retry(func(ctx context.Context) error { _, err := b.takeBox(ctx, scale.Take{}); return err })
+	}
 }
 
 // hint notes that the box may have more, up to rev, 0 if that is not known. The mu of the

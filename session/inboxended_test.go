@@ -22,14 +22,23 @@ func (r *replicas) box(id string) (found scale.Box) {
 // reader returns who reads the inbox of a session.
 func (r *replicas) reader(id string) string { return r.box(id).Reader }
 
-// Of a session that has ended at another replica, its streams leave nothing in the store,
-// whatever they are doing.
+// Of a session that has ended at another replica, its streams and messages leave nothing in
+// the store, whatever they are doing.
 func TestNoInboxOfEndedSession(t *testing.T) {
 	for name, before := range map[string]func(r *replicas, s *Session){
 		"nothing":                          func(*replicas, *Session) {},
 		"a stream":                         func(_ *replicas, s *Session) { serve(s, "") },
 		"two streams":                      func(_ *replicas, s *Session) { serve(s, ""); serve(s, "") },
 		"a stream on its way to the store": func(r *replicas, s *Session) { r.store.within(time.Second, 0); serve(s, "") },
+		"a message": func(r *replicas, s *Session) {
+			if sent, err := s.Route(r.t.Context(), []byte(`"a"`)); !sent || err != nil {
+				r.t.Error(sent, err)
+			}
+		},
+		"a message on its way to the store": func(r *replicas, s *Session) {
+			r.store.within(time.Second, 0)
+			go func() { _, _ = s.Route(r.t.Context(), []byte(`"a"`)) }()
+		},
 		"a message, and a stream": func(r *replicas, s *Session) {
 			r.store.within(time.Second, 0)
 			go func() { _, _ = s.Route(r.t.Context(), []byte(`"a"`)) }()

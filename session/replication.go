@@ -509,6 +509,9 @@ func (m *Manager) evictCopy(s *Session, reason error) {
 	m.mu.Unlock()
 	s.OnEnd(nil)
 	s.Close(reason)
+	if s.inbox != nil {
+		s.inbox.deleteEnded()
+	}
 }
 
 // renewInterval is the time between two rounds of renew.
