@@ -115,6 +115,7 @@ var importGraph = map[string][]string{
 	"mcptest":                          {"internal/tooling/hostrules", "internal/safely", "internal/tooling/recording", "internal/tooling/toollock", "internal/wire", "", "internal/jsonx", "client", "protocol", "transport"},
 	"cmd/example":                      {"", "app", "auth", "auth/authtest", "schema", "schema/civil", "transport/websocket"},
 	"examples/bills":                   {""},
+	"examples/broker":                  {"", "auth", "auth/broker"},
 	"examples/audit":                   {"", "protocol"},
 	"examples/openapi":                 {"", "auth", "openapi"},
 	"examples/report":                  {"", "protocol"},
