@@ -683,8 +683,11 @@ func (f *Frame) taskNote() func(wire.Progress) error {
 }
 
 // values returns where f keeps values: the session if there is one, so that
-// they last from call to call, else the request. It is never nil.
+// they last from call to call, else the request. It panics if there is no request.
 func (f *Frame) values() *core.Values {
+	if err := (internals{}).Check(f, "Get, Set, GetOrSet or Update of a value"); err != nil {
+		panic(err.Error())
+	}
 	if f.session != nil {
 		return f.session.Assigns()
 	}

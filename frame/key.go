@@ -10,7 +10,7 @@ import (
 // revisions, for the request in modern ones, which have no sessions. mcp.NewKey
 // and mcp.NewStoredKey make one; make it once, in a package variable. Two keys
 // are never the same place, whatever their names, but those of mcp.NewStoredKey with
-// one name and type.
+// one name and type. Methods that take a Frame panic if that is nil or zero.
 type Key[T any] struct{ place core.Key[T] }
 
 // NewKey is mcp.NewKey.
@@ -36,10 +36,11 @@ func (k Key[T]) With(ctx context.Context, value T) context.Context {
 
 // Get returns the value and whether there is one.
 func (k Key[T]) Get(f *Frame) (value T, ok bool) {
+	values := f.values()
 	if value, ok = f.ctx.Value(k).(T); ok {
 		return value, true
 	}
-	kept, ok := f.values().Get(k.place)
+	kept, ok := values.Get(k.place)
 	value, _ = kept.(T) // fails only for the nil of an interface type
 	return value, ok
 }
@@ -48,10 +49,11 @@ func (k Key[T]) Get(f *Frame) (value T, ok bool) {
 // at most once, even under concurrent calls; it must not keep or get values
 // itself. With a stored key and Options.Store it is as Update.
 func (k Key[T]) GetOrSet(f *Frame, fn func() T) T {
+	values := f.values()
 	if value, ok := f.ctx.Value(k).(T); ok {
 		return value
 	}
-	kept, ok := f.values().Get(k.place)
+	kept, ok := values.Get(k.place)
 	if !ok {
 		kept = f.change(k.place, func(old any, ok bool) any {
 			if ok {

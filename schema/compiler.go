@@ -62,8 +62,8 @@ type compiler struct {
 	// one is room for what a check writes.
 	one jsonschema.Schema
 	// later holds functions that run once every type is compiled. They may
-	// append to it.
-	later []func()
+	// append to it. values holds those that decode a value, and run after seal.
+	later, values []func()
 }
 
 // target describes n to the package rules: what kind of value it is and what

@@ -1,13 +1,16 @@
 package schema
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/big"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/invopop/jsonschema"
 )
@@ -116,9 +119,33 @@ func TestDeclaredTypesCoerce(t *testing.T) {
 
 // A check of the program that panics on a default or an example is a problem of the type.
 func TestDefaultPanics(t *testing.T) {
+	type fits struct{ B string }
 	boom := func(string) bool { panic("boom") }
-	opts := &Options{Formats: map[string]func(string) bool{"mine": boom}}
+	panics := func(context.Context, string, string) error { panic("boom") }
+	opts := &Options{Formats: map[string]func(string) bool{"mine": boom}, Rules: []Rule{
+		NewRule("panics", panics, Describe("what nobody can be")),
+		NewRule("refuses", func(context.Context, string, string) error { return errors.New("boom") }, Describe("what nobody can be")),
+		NewStructRule("nothing fits", func(context.Context, *fits) error { panic("boom") }),
+	}}
 	for _, of := range []any{
+		struct {
+			A string `json:"a" validate:"panics" jsonschema:"default=x"`
+		}{},
+		struct {
+			A string `json:"a" validate:"panics" jsonschema:"example=x"`
+		}{},
+		struct {
+			A *string `json:"a" validate:"refuses" jsonschema:"default=x"`
+		}{},
+		struct {
+			A []string `json:"a" validate:"dive,panics" jsonschema:"default=x"`
+		}{},
+		struct {
+			A map[string]int `json:"a" validate:"dive,keys,panics,endkeys" jsonschema:"default={\"boom=x\":1}"`
+		}{},
+		struct {
+			A fits `json:"a" jsonschema:"default={\"B\":\"boom=x\"}"`
+		}{},
 		struct {
 			A string `json:"a" jsonschema:"format=mine,default=x"`
 		}{},
@@ -129,5 +156,32 @@ func TestDefaultPanics(t *testing.T) {
 		if _, err := Compile(reflect.TypeOf(of), opts); err == nil || !strings.Contains(err.Error(), "boom") || !strings.Contains(err.Error(), "=x") {
 			t.Errorf("%T: %v", of, err)
 		}
+	}
+}
+
+// Every rule of a field holds for its default: callers who leave the field out get no value
+// that would be refused.
+func TestDefaultsKeepRules(t *testing.T) {
+	for _, of := range []any{
+		struct {
+			A []string `json:"a" validate:"unique" jsonschema:"default=x,default=x"`
+		}{},
+		struct {
+			A []int `json:"a" validate:"unique" jsonschema:"example=[1\\,1]"`
+		}{},
+		struct {
+			A []time.Time `json:"a" validate:"unique" jsonschema:"default=2026-01-01T00:00:00Z,default=2026-01-01T01:00:00+01:00"`
+		}{},
+	} {
+		if _, err := Compile(reflect.TypeOf(of), nil); err == nil || !strings.Contains(err.Error(), "breaks the field's own rules") {
+			t.Errorf("%T: %v", of, err)
+		}
+	}
+	emits := NewRule("emits", func(context.Context, string, string) error { return nil }, Emit(func(string, *jsonschema.Schema) { panic("boom") }))
+	_, err := Compile(reflect.TypeFor[struct {
+		A string `json:"a" validate:"emits"`
+	}](), &Options{Rules: []Rule{emits}})
+	if err == nil || !strings.Contains(err.Error(), `the Emit of the custom rule "emits" panicked: boom`) {
+		t.Errorf("Emit: %v", err)
 	}
 }

@@ -21,14 +21,14 @@ type defaultValue struct {
 
 // compileDefault compiles the default and the examples of a field. Each must
 // pass the field's own rules, or the schema would offer what the server
-// refuses; that is checked once the whole type is compiled. In results
+// refuses; that is checked once the whole type is sealed. In results
 // (Options.Output) a default is advertised and never applied.
 func compileDefault(c *compiler, f *field, st *schemaTag) {
 	n, where := f.node, c.where
 	for _, text := range st.examples {
 		raw := textJSON(n, []string{text})
 		n.note.examples = append(n.note.examples, json.RawMessage(raw))
-		c.later = append(c.later, func() { checkValue(c, where, n, `jsonschema:"example=`+text+`"`, raw) })
+		c.values = append(c.values, func() { checkValue(c, where, n, `jsonschema:"example=`+text+`"`, raw) })
 	}
 	if len(st.defaults) == 0 {
 		return
@@ -44,7 +44,7 @@ func compileDefault(c *compiler, f *field, st *schemaTag) {
 		return
 	}
 	f.def = &defaultValue{raw: raw}
-	c.later = append(c.later, func() {
+	c.values = append(c.values, func() {
 		v := checkValue(c, where, n, tag, raw)
 		if v.IsValid() && len(n.ptrs) == 0 && scalarNode(n) {
 			f.def.scalar = v

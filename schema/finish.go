@@ -29,6 +29,10 @@ func finish(c *compiler, p *Plan) {
 	}
 	boundHeaders(c)
 	p.constrained = seal(c, p.root, map[any]bool{})
+	for _, check := range c.values {
+		check()
+	}
+	c.where = place{typ: p.typ.String()}
 	if len(c.problems) > 0 {
 		return
 	}

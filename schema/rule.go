@@ -60,7 +60,8 @@ func Describe(text string) RuleOption {
 // NewRule makes a rule for fields of type T, and of types with the same
 // underlying type if that is a basic one. check gets the decoded value and the
 // parameter in the tag; the text of its error is what the caller of the tool
-// reads. It runs once all other rules have passed.
+// reads. It runs once all other rules have passed. It also runs when a type is
+// registered, on the defaults and examples of its fields, with a context without values.
 //
 // A rule without Emit and without Describe is an error at registration:
 // callers could not learn of it.
@@ -194,7 +195,9 @@ func (r Rule) compile(use tags.Rule, t rules.Target) ([]rules.Check, *tags.Probl
 		return []rules.Check{c}, nil
 	}
 	first := &jsonschema.Schema{}
-	r.emit(use.Param, first)
+	if failure := guard(func() { r.emit(use.Param, first) }); failure != nil {
+		return nil, use.Fault(fmt.Sprintf("the Emit of the custom rule %q panicked: %v", r.name, failure), "make it work with every parameter of a tag")
+	}
 	pattern := first.Pattern
 	var checks []rules.Check
 	if pattern != "" && t.Kind == rules.KindText {

@@ -2,6 +2,7 @@ package hostile_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -46,6 +47,24 @@ func TestNoFrame(t *testing.T) {
 			err := safely.Try(func() error { return tt.use(f) })
 			if err == nil || !strings.Contains(err.Error(), tt.name) || !strings.Contains(err.Error(), "the Frame is nil or zero; use that of the handler that calls") {
 				t.Errorf("%s with a %s Frame: %v", tt.name, name, err)
+			}
+		}
+	}
+	key, stored := mcp.NewKey[int]("n"), mcp.NewStoredKey[int]("test/n")
+	for name, use := range map[string]func(f *mcp.Frame){
+		"Key.Set":          func(f *mcp.Frame) { key.Set(f, 1) },
+		"Key.Get":          func(f *mcp.Frame) { key.Get(f) },
+		"Key.GetOrSet":     func(f *mcp.Frame) { key.GetOrSet(f, func() int { return 1 }) },
+		"Key.Update":       func(f *mcp.Frame) { key.Update(f, func(n int) int { return n }) },
+		"Key.Update, kept": func(f *mcp.Frame) { stored.Update(f, func(n int) int { return n }) },
+		"Set":              func(f *mcp.Frame) { f.Set("n", 1) },
+		"Get":              func(f *mcp.Frame) { f.Get("n") },
+		"GetOrSet":         func(f *mcp.Frame) { f.GetOrSet("n", func() any { return 1 }) },
+	} {
+		for _, f := range []*mcp.Frame{nil, {}} {
+			failure, _ := errors.AsType[*safely.Failure](safely.Call(func() { use(f) }))
+			if failure == nil || !strings.Contains(failure.Value, "the Frame is nil or zero; use that of the handler that calls") {
+				t.Errorf("%s with the Frame %p: %v", name, f, failure)
 			}
 		}
 	}
