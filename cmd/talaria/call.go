@@ -16,7 +16,7 @@ import (
 )
 
 func callCommand(c *console.Console) *cobra.Command {
-	o := &once{console: c}
+	o := &once{console: c, saves: true}
 	var unchecked, strict bool
 	cmd := o.command("call TARGET TOOL [NAME=value…]", "Call a tool", `Call calls a tool and prints what it returns.
 

@@ -36,9 +36,17 @@ func (f *connector) add(flags *pflag.FlagSet) {
 	f.dialer.add(flags)
 	flags.DurationVar(&f.timeout, "timeout", defaultTimeout, "how long to wait for an answer, or for the next progress; 0 waits for ever")
 	flags.StringVar(&f.revision, "revision", "", "speak this `revision` of the protocol alone, such as 2025-06-18")
+}
+
+// addAnswers adds the flags that answer a server's questions in place of a person.
+func (f *connector) addAnswers(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.roots, "root", nil, "let the server work in this `directory`; again for more")
 	flags.StringArrayVar(&f.answers, "answer", nil, "answer the server's forms with this `NAME=value`, without asking; again for more")
 	flags.StringVar(&f.sample, "sample", "", "answer in the place of a model: with this `text`, or with ask, by asking you (default: refuse)")
+}
+
+// addSave adds the flag for what results have of images and the like.
+func (f *connector) addSave(flags *pflag.FlagSet) {
 	flags.StringVar(&f.save, "save", "", "save images, sounds and other data in this `directory`, which is made if it is missing (default: a new one for temporary files); a name that a system would run ends with .bin")
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/talaria-go/mcp/auth/oauth"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
@@ -73,6 +74,9 @@ func (l *loginCommand) command() *cobra.Command {
 			case len(args) == 0:
 				return usage("URL is missing").with("usage: " + cmd.UseLine())
 			}
+			if err := l.check(cmd.Flags()); err != nil {
+				return err
+			}
 			err := l.run(ctx, args[0], cmd.Flags().Changed)
 			if ctx.Err() != nil && cmd.Context().Err() == nil {
 				return terminal.ErrInterrupted
@@ -98,6 +102,19 @@ func (l *loginCommand) command() *cobra.Command {
 	flags.BoolVar(&l.list, "list", false, "list the logins, without their tokens")
 	flags.BoolVar(&l.asJSON, "json", false, "with --list: print JSON")
 	return cmd
+}
+
+// check refuses flags that other flags leave without effect.
+func (l *loginCommand) check(flags *pflag.FlagSet) error {
+	if l.ClientID != "" || l.Document != "" || l.AssertionFile != "" {
+		if err := unused(flags, "has no effect for a client that is registered: leave out --client-id, --metadata-url and --assertion-file", "register"); err != nil {
+			return err
+		}
+	}
+	if l.Credentials || l.AssertionFile != "" {
+		return unused(flags, "is for a login of a user, and a program logs in without one", "manual", "redirect-port")
+	}
+	return nil
 }
 
 // run logs in. changed tells which flags were given.

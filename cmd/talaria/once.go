@@ -23,7 +23,8 @@ import (
 type once struct {
 	console *console.Console
 	connector
-	json bool
+	saves bool // results have images and the like
+	json  bool
 }
 
 // command makes the command; its first argument is the target, and run gets the
@@ -32,6 +33,16 @@ func (o *once) command(use, short, long string, args cobra.PositionalArgs, run f
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long, GroupID: groupOnce, Args: args,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.saves && o.json {
+				if err := unused(cmd.Flags(), "has no effect with --json", "save", "out"); err != nil {
+					return err
+				}
+			}
+			if f := cmd.Flags().Lookup("out"); o.saves && f != nil && f.Changed {
+				if err := unused(cmd.Flags(), "has no effect with --out", "save"); err != nil {
+					return err
+				}
+			}
 			ed := editor.New(o.console, "")
 			defer ed.Close()
 			l, err := o.link(o.console, ed, kindAny, args[:1])
@@ -53,6 +64,10 @@ func (o *once) command(use, short, long string, args cobra.PositionalArgs, run f
 		},
 	}
 	o.add(cmd.Flags())
+	o.addAnswers(cmd.Flags())
+	if o.saves {
+		o.addSave(cmd.Flags())
+	}
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
 	return cmd
 }
@@ -87,7 +102,7 @@ func promptsCommand(c *console.Console) *cobra.Command {
 }
 
 func promptCommand(c *console.Console) *cobra.Command {
-	return (&once{console: c}).command("prompt TARGET NAME [NAME=value…]", "Get a prompt", "", between(2, -1, "TARGET", "NAME"), func(ctx context.Context, s *session, args []string) error {
+	return (&once{console: c, saves: true}).command("prompt TARGET NAME [NAME=value…]", "Get a prompt", "", between(2, -1, "TARGET", "NAME"), func(ctx context.Context, s *session, args []string) error {
 		listed, err := terminal.All(s.Prompts(ctx))
 		if err != nil {
 			return err
@@ -125,7 +140,7 @@ func resourcesCommand(c *console.Console) *cobra.Command {
 
 func readCommand(c *console.Console) *cobra.Command {
 	var out string
-	cmd := (&once{console: c}).command("read TARGET URI", "Read a resource", "", exactly("TARGET", "URI"), func(ctx context.Context, s *session, args []string) error {
+	cmd := (&once{console: c, saves: true}).command("read TARGET URI", "Read a resource", "", exactly("TARGET", "URI"), func(ctx context.Context, s *session, args []string) error {
 		if s.json {
 			return s.raw(ctx, protocol.MethodResourcesRead, map[string]any{"uri": args[0]})
 		}

@@ -59,9 +59,6 @@ no authentication: leave the address on 127.0.0.1 unless something before it has
 	}
 	flags := cmd.Flags()
 	p.add(flags)
-	for _, name := range []string{"answer", "sample", "save", "root"} {
-		must(flags.MarkHidden(name)) // they are for a person at this end
-	}
 	flags.StringVar(&p.http, "http", "", "serve HTTP on this `address`, such as 127.0.0.1:8080; port 0 takes a free one")
 	flags.StringVar(&p.path, "path", "/mcp", "the `path` of the HTTP endpoint")
 	flags.StringVar(&p.urlEnv, "url-env", "", "take the URL from this environment `variable`, because it has a key in it")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
@@ -31,6 +32,13 @@ type shellCommand struct {
 	console *console.Console
 	kind    kind
 	connector
+}
+
+// addAll adds the flags of a connection, of answers and of results.
+func (s *shellCommand) addAll(flags *pflag.FlagSet) {
+	s.add(flags)
+	s.addAnswers(flags)
+	s.addSave(flags)
 }
 
 func shellCommands(c *console.Console) []*cobra.Command {
@@ -54,7 +62,7 @@ func (s *shellCommand) stdio() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return s.run(cmd.Context(), args) },
 	}
 	cmd.Flags().SetInterspersed(false)
-	s.add(cmd.Flags())
+	s.addAll(cmd.Flags())
 	return cmd
 }
 
@@ -81,7 +89,7 @@ func (s *shellCommand) web(base, endpoint, short, long string) *cobra.Command {
 			return s.run(cmd.Context(), []string{u.String()})
 		},
 	}
-	s.add(cmd.Flags())
+	s.addAll(cmd.Flags())
 	cmd.Flags().StringVar(&baseURL, "base-url", base, "the server's `URL` without a path")
 	cmd.Flags().StringVar(&basePath, "base-path", "/", "the `path` that everything of the server is below")
 	cmd.Flags().StringVar(&endpointPath, endpointFlag, endpoint, "the `path` of the endpoint below that")

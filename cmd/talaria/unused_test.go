@@ -21,6 +21,24 @@ func TestUnusedFlags(t *testing.T) {
 		{"gateway", "--config", config, "--check", "--insecure"},
 		{"login", "--list", "--client-id", "x"},
 		{"login", "--list", "--dpop"},
+		{"login", "http://127.0.0.1:1/mcp", "--client-id", "x", "--register"},
+		{"login", "http://127.0.0.1:1/mcp", "--metadata-url", "https://a.example/c.json", "--register"},
+		{"login", "http://127.0.0.1:1/mcp", "--client-id", "x", "--client-credentials", "--manual"},
+		{"login", "http://127.0.0.1:1/mcp", "--client-id", "x", "--client-credentials", "--redirect-port", "5"},
+		{"serve-proxy", "--stdio", "--save", "x", "no-such-program-here"},
+		{"serve-proxy", "--stdio", "--answer", "a=b", "no-such-program-here"},
+		{"serve-proxy", "--stdio", "--sample", "x", "no-such-program-here"},
+		{"serve-proxy", "--stdio", "--root", "x", "no-such-program-here"},
+		{"call", "http://127.0.0.1:1/mcp", "tool", "--json", "--save", "x"},
+		{"prompt", "http://127.0.0.1:1/mcp", "name", "--json", "--save", "x"},
+		{"read", "http://127.0.0.1:1/mcp", "a:b", "--json", "--save", "x"},
+		{"read", "http://127.0.0.1:1/mcp", "a:b", "--json", "--out", "x"},
+		{"read", "http://127.0.0.1:1/mcp", "a:b", "--out", "y", "--save", "x"},
+		{"tools", "http://127.0.0.1:1/mcp", "--save", "x"},
+		{"lock", "http://127.0.0.1:1/mcp", "--save", "x"},
+		{"lint", "http://127.0.0.1:1/mcp", "--save", "x"},
+		{"ping", "http://127.0.0.1:1/mcp", "--save", "x"},
+		{"watch", "http://127.0.0.1:1/mcp", "--save", "x"},
 		{"install", "--host", "cursor", "--name", "x", "--remove", "--env", "A=b"},
 		{"install", "--host", "cursor", "--name", "x", "--remove", "--header", "A=b"},
 		{"install", "--host", "cursor", "--name", "x", "--remove", "--cwd", "/tmp"},
@@ -30,14 +48,14 @@ func TestUnusedFlags(t *testing.T) {
 		{"events", "http://127.0.0.1:1/mcp", "name", "--cursor", "x", "--max-age", "-5s"},
 	} {
 		flag := ""
-		for _, name := range []string{"max-sessions", "session-idle", "path", "insecure", "client-id", "dpop", "env", "header", "cwd", "cursor", "max-age"} {
+		for _, name := range []string{"max-sessions", "session-idle", "path", "insecure", "client-id", "dpop", "env", "header", "cwd", "cursor", "max-age", "register", "manual", "redirect-port", "answer", "sample", "root", "out", "save"} {
 			for _, arg := range args {
 				if arg == "--"+name {
 					flag = arg
 				}
 			}
 		}
-		if got := talaria(t, "", args...); got.code != exitUsage || !strings.Contains(got.stderr, flag+" ") || got.stdout != "" {
+		if got := talaria(t, "", args...); got.code != exitUsage || !strings.Contains(got.stderr+" ", flag) || flag == "" || got.stdout != "" {
 			t.Errorf("%q: %+v, want an error about %s", args, got, flag)
 		}
 	}
