@@ -529,7 +529,7 @@ func (c *compiler) keyword(n *node, name string, object map[string]any) error {
 	case "multipleOf":
 		n.multipleOf = rational(value)
 	case "maximum", "minimum", "exclusiveMaximum", "exclusiveMinimum":
-		n.bounds = append(n.bounds, &bound{limit: rational(value), keyword: name})
+		n.bounds = append(n.bounds, newBound(name, rational(value), object["description"]))
 	case "maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties":
 		n.sizes = append(n.sizes, size{keyword: name, limit: count(value)})
 	case "minContains":

@@ -8,6 +8,7 @@ type failure struct {
 	Keyword string   // the keyword, "" for a group, "false" for the schema false
 	Want    any      // what the keyword holds; see the keywords below
 	Got     any      // the value, or its size for the keywords about sizes
+	Open    bool     // of a bound that is not a value itself, as the description says
 
 	// Names are the members that are missing (required, dependentRequired) or
 	// not allowed (additionalProperties, unevaluatedProperties).

@@ -105,6 +105,7 @@ type (
 	bound struct {
 		limit   *big.Rat
 		keyword string
+		open    bool // the description says that limit is not a value itself
 	}
 	// size is a limit on the number of characters, items or members.
 	size struct {
@@ -190,6 +191,19 @@ func values(doc any) int {
 		}
 	}
 	return n
+}
+
+// newBound returns a bound of a schema with a description. Servers say in words what hosts
+// refuse as exclusiveMinimum or exclusiveMaximum.
+func newBound(keyword string, limit *big.Rat, description any) *bound {
+	b := &bound{limit: limit, keyword: keyword}
+	text, _ := description.(string)
+	for keyword, words := range map[string]string{"minimum": "greater than ", "maximum": "less than "} {
+		_, rest, found := strings.Cut(text, words+decimal(limit))
+		rest = strings.TrimPrefix(rest, ".")
+		b.open = b.open || found && keyword == b.keyword && (rest == "" || rest[0] < '0' || rest[0] > '9')
+	}
+	return b
 }
 
 // fail returns a failure at the current value.
@@ -386,7 +400,9 @@ func (v *validation) number(n *node, number json.Number, note func(*failure)) {
 			ok = order < 0
 		}
 		if !ok {
-			note(v.fail(b.keyword, b.limit, x))
+			f := v.fail(b.keyword, b.limit, x)
+			f.Open = b.open
+			note(f)
 		}
 	}
 	if n.multipleOf != nil && !new(big.Rat).Quo(x, n.multipleOf).IsInt() {

@@ -333,14 +333,16 @@ func rawWords(f *failure) (expected, got string) {
 			return "base64 text", rawValue(f.Got)
 		}
 		return "text that matches the pattern " + f.Want.(string), rawValue(f.Got)
-	case "minimum":
+	case "minimum", "exclusiveMinimum":
+		if f.Open || f.Keyword != "minimum" {
+			return "greater than " + decimal(f.Want), decimal(f.Got)
+		}
 		return "at least " + decimal(f.Want), decimal(f.Got)
-	case "maximum":
+	case "maximum", "exclusiveMaximum":
+		if f.Open || f.Keyword != "maximum" {
+			return "less than " + decimal(f.Want), decimal(f.Got)
+		}
 		return "at most " + decimal(f.Want), decimal(f.Got)
-	case "exclusiveMinimum":
-		return "greater than " + decimal(f.Want), decimal(f.Got)
-	case "exclusiveMaximum":
-		return "less than " + decimal(f.Want), decimal(f.Got)
 	case "multipleOf":
 		return "a multiple of " + decimal(f.Want), decimal(f.Got)
 	case "minLength":

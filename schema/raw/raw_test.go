@@ -160,3 +160,29 @@ func TestRawUnknown(t *testing.T) {
 		t.Errorf("%d issues, %d hints; want 1000 and %d", all, hints, maxHints)
 	}
 }
+
+// A bound that the description of the schema makes an open one is named as such.
+func TestOpenBounds(t *testing.T) {
+	for _, tt := range []struct{ schema, doc, want string }{
+		{`{"minimum":0}`, `-1`, "must be at least 0; got -1"},
+		{`{"minimum":0,"description":"The total. Must be greater than 0."}`, `-1`, "must be greater than 0; got -1"},
+		{`{"minimum":0,"maximum":1.5,"description":"Must be greater than 0 and less than 1.5."}`, `2`, "must be less than 1.5; got 2"},
+		{`{"minimum":0,"maximum":1.5,"description":"Must be greater than 0 and less than 1.5."}`, `-2`, "must be greater than 0; got -2"},
+		{`{"minimum":0,"description":"Must be greater than 0.5."}`, `-1`, "must be at least 0; got -1"},
+		{`{"minimum":1,"description":"Must be greater than 10."}`, `-1`, "must be at least 1; got -1"},
+		{`{"maximum":1,"description":"Must be greater than 1."}`, `2`, "must be at most 1; got 2"},
+		{`{"exclusiveMaximum":1}`, `1`, "must be less than 1; got 1"},
+		{`{"exclusiveMinimum":1,"description":5}`, `1`, ""},
+	} {
+		s, err := Compile([]byte(tt.schema))
+		if err != nil {
+			if tt.want != "" {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if err := s.Check([]byte(tt.doc)); err == nil || !strings.HasSuffix(err.Error(), tt.want) {
+			t.Errorf("%s by %s: %v, want %s", tt.doc, tt.schema, err, tt.want)
+		}
+	}
+}
