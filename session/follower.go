@@ -196,17 +196,13 @@ func (f *follower) flush() (over bool, err error) {
 			return false, nil
 		}
 		var list []scale.Message
-		taken := false
 		err := m.callStore(m.ctx, func(ctx context.Context) (err error) {
 			list, _, err = m.config.Store.Read(ctx, f.box, f.pos, f.reader)
-			if taken = errors.Is(err, scale.ErrNotReader); taken {
-				return nil
-			}
 			return err
 		})
 		size := bytesOf(list)
 		switch {
-		case taken:
+		case errors.Is(err, scale.ErrNotReader): // another connection has the stream
 			f.open()
 			return true, nil
 		case err != nil, !f.session.history.budget.reserve(size):

@@ -117,24 +117,8 @@ func (b *inbox) lock() (unlock func()) {
 	return func() { <-b.storing }
 }
 
-// use runs code of the store. A box with another reader is not a failure of the store.
-func (b *inbox) use(ctx context.Context, fn func(ctx context.Context) error) error {
-	taken := false
-	err := b.manager.callStore(ctx, func(ctx context.Context) error {
-		err := fn(ctx)
-		if taken = errors.Is(err, scale.ErrNotReader); taken {
-			return nil
-		}
-		return err
-	})
-	if taken {
-		return scale.ErrNotReader
-	}
-	return err
-}
-
 func (b *inbox) readBox(ctx context.Context, after scale.Rev, reader string) (messages []scale.Message, now string, err error) {
-	err = b.use(ctx, func(ctx context.Context) (err error) {
+	err = b.manager.callStore(ctx, func(ctx context.Context) (err error) {
 		messages, now, err = b.manager.config.Store.Read(ctx, b.box, after, reader)
 		return err
 	})
@@ -143,7 +127,7 @@ func (b *inbox) readBox(ctx context.Context, after scale.Rev, reader string) (me
 
 func (b *inbox) takeBox(ctx context.Context, t scale.Take) (found scale.Box, err error) {
 	t.Box = b.box
-	err = b.use(ctx, func(ctx context.Context) (err error) {
+	err = b.manager.callStore(ctx, func(ctx context.Context) (err error) {
 		found, err = b.manager.config.Store.Take(ctx, t)
 		return err
 	})
@@ -237,19 +221,18 @@ func (b *inbox) sealed(message []byte) []byte {
 func (b *inbox) append(ctx context.Context, p scale.AppendOp) (rev scale.Rev, reader string, err error) {
 	m := b.manager
 	p.Box, p.Recent, p.TTL, p.Refuse = b.box, max(m.config.History, 1), m.ttl(), true
-	full := false
 	b.session.mu.Lock()
 	b.filled = true
 	b.session.mu.Unlock()
 	defer b.deleteEnded() // or the message makes the box again
-	err = b.use(ctx, func(ctx context.Context) (err error) {
+	err = b.manager.callStore(ctx, func(ctx context.Context) (err error) {
 		rev, reader, err = m.config.Store.Append(ctx, p)
-		if full = errors.Is(err, scale.ErrFull); full {
-			return nil
-		}
 		return err
 	})
-	if full || err != nil {
+	switch {
+	case errors.Is(err, scale.ErrFull):
+		return 0, reader, nil
+	case err != nil:
 		rev = 0
 	}
 	return rev, reader, err

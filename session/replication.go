@@ -108,7 +108,7 @@ func (m *Manager) callStore(ctx context.Context, fn func(ctx context.Context) er
 	}
 	err := fn(ctx)
 	switch {
-	case err == nil:
+	case err == nil, errors.Is(err, scale.ErrNotReader), errors.Is(err, scale.ErrFull): // it has answered
 		m.contact.Record(true)
 	case !errors.Is(err, context.Canceled):
 		m.contact.Record(false)

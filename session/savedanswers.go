@@ -180,17 +180,10 @@ func (l *savedAnswers) append(ctx context.Context, box string, p scale.AppendOp,
 		text = append(text, m...)
 	}
 	p.Box, p.Data, p.TTL = box, l.m.config.Seal.Seal(nil, text, seal.Binding(box)), answerTTL
-	full := false
 	err = l.m.callStore(ctx, func(ctx context.Context) (err error) {
 		rev, reader, err = l.m.config.Store.Append(ctx, p)
-		if full = errors.Is(err, scale.ErrFull); full {
-			return nil
-		}
 		return err
 	})
-	if full {
-		err = scale.ErrFull
-	}
 	return rev, reader, err
 }
 
@@ -249,15 +242,11 @@ func (l *savedAnswers) release(session string, stream uint64, reader string, lef
 // those that the store has forgotten.
 func (l *savedAnswers) deleteEnded() {
 	for _, b := range l.ended(time.Now()) {
-		from := b.reader
 		err := l.m.callStore(l.m.ctx, func(ctx context.Context) error {
-			_, err := l.m.config.Store.Take(ctx, scale.Take{Box: b.name, From: from})
-			if errors.Is(err, scale.ErrNotReader) {
-				return nil // its client has come back
-			}
+			_, err := l.m.config.Store.Take(ctx, scale.Take{Box: b.name, From: b.reader})
 			return err
 		})
-		if err != nil {
+		if err != nil && !errors.Is(err, scale.ErrNotReader) { // then its client has come back
 			return // what is not deleted expires
 		}
 	}
