@@ -22,16 +22,20 @@ import (
 )
 
 // newDoor starts a server behind a broker whose users log in at p, and returns its
-// URL and where its broker is.
-func newDoor(t *testing.T, p *provider) (endpoint, issuer string, door *front.Broker) {
+// URL and where its broker is. The client suite has those redirects.
+func newDoor(t *testing.T, p *provider, redirects ...string) (endpoint, issuer string, door *front.Broker) {
 	t.Helper()
 	const secret = "front-secret"
 	server := httptest.NewUnstartedServer(nil)
 	issuer = "http://" + server.Listener.Addr().String()
 	endpoint = issuer + "/mcp"
 	p.RegisterFront("front", secret, issuer+"/callback")
+	var clients []front.Client
+	if len(redirects) > 0 {
+		clients = []front.Client{{ID: "suite", Name: "Suite", RedirectURIs: redirects}}
+	}
 	door, err := front.New(issuer, &front.Provider{Issuer: p.url, ClientID: "front", ClientSecret: secret, Scopes: []string{"openid", "email", "offline_access"}}, &front.Options{
-		Resources: []string{endpoint}, Keys: [][]byte{[]byte("sixteen bytes or more of it")}, Store: scale.NewLocal(),
+		Resources: []string{endpoint}, Keys: [][]byte{[]byte("sixteen bytes or more of it")}, Store: scale.NewLocal(), Clients: clients,
 		Scopes: []front.Scope{{Name: "notes:read", Allows: "read your notes"}, {Name: "notes:write", Allows: "change them"}},
 		Event: func(e front.Event) {
 			if e.Err != nil {
@@ -65,6 +69,16 @@ func (p *provider) RegisterFront(id, secret, callback string) {
 // agree is the user: he allows what the broker asks, logs in at the provider, and ends
 // at the loopback address of the application.
 func (p *provider) agree(ctx context.Context, address string) error {
+	return p.enter(ctx, address, "go back to the application")
+}
+
+// visitSuite is agree for the client of the conformance suite.
+func (p *provider) visitSuite(ctx context.Context, address string) error {
+	return p.enter(ctx, address, "You can close this page")
+}
+
+// enter is agree that ends at a page with that text.
+func (p *provider) enter(ctx context.Context, address, end string) error {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		return err
@@ -87,7 +101,7 @@ func (p *provider) agree(ctx context.Context, address string) error {
 		return fmt.Errorf("the browser ended at %q, not at the form of the provider", page)
 	}
 	page, err = fetch(ctx, browser, http.MethodPost, p.url+"/login/username", url.Values{"id": {form[1]}, "username": {username}, "password": {password}})
-	if err == nil && !strings.Contains(page, "go back to the application") {
+	if err == nil && !strings.Contains(page, end) {
 		err = fmt.Errorf("the browser ended at %q", page)
 	}
 	return err
