@@ -94,12 +94,17 @@ func receive(path, url string) error {
 
 func main() {
 	path := flag.String("receive", "", "receive comments, with the state in this file")
+	address := flag.String("http", "127.0.0.1:8080", "listen on this address")
 	flag.Parse()
 	if *path != "" {
 		log.Fatal(receive(*path, "http://127.0.0.1:8080/mcp"))
 	}
 	// Loopback is for this example: webhooks have https and public addresses.
 	http.Handle("/mcp", serve(newServer(&mcp.Options{Webhooks: &mcp.WebhookOptions{Loopback: true}})))
-	server := &http.Server{Addr: "127.0.0.1:8080", ReadHeaderTimeout: 10 * time.Second}
-	log.Fatal(server.ListenAndServe())
+	listener, err := net.Listen("tcp", *address)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("serving http://%s/mcp\n", listener.Addr())
+	log.Fatal((&http.Server{ReadHeaderTimeout: 10 * time.Second}).Serve(listener))
 }
