@@ -185,7 +185,7 @@ func TestWebhooks(t *testing.T) {
 				c, r := pipe{client}, newReceiver(t)
 				server := httptest.NewServer(r)
 				defer server.Close()
-				if got := strings.Replace(c.Ask("events/list", "{}"), `"push",`, "", 1); !strings.Contains(got, `"delivery":["poll","webhook"`) {
+				if got := strings.Replace(c.Ask("events/list", "{}"), `"push",`, "", 1); !strings.Contains(got, `"webhook"]`) {
 					t.Errorf("list: %s", got)
 				}
 				emit(t, s, "a", "before")
