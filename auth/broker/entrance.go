@@ -115,6 +115,7 @@ func (e *entrance) answered(w http.ResponseWriter, r *http.Request, req *issuing
 		e.b.pages.fault(w, http.StatusBadRequest, "Tick that you began this, or begin again in the program.")
 		return
 	}
+	req.Until = time.Now().Add(timeToVisit)
 	e.b.visits.leave(w, r, e.b.login, visit{purpose: toLogin, data: req.Text()}, nil, nil)
 }
 

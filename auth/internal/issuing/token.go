@@ -40,15 +40,15 @@ func (s *Server) open(use, text string, more int) (t ticket, ok bool) {
 // refusal is an error of RFC 6749, section 5.2.
 type refusal struct {
 	code, description string
-	reused            bool // the login has ended with it
+	reused            *User // whose login has ended with it; nil if none has
 }
 
 func (r *refusal) Error() string { return r.description }
 
-func invalid(description string) *refusal { return &refusal{"invalid_grant", description, false} }
+func invalid(description string) *refusal { return &refusal{"invalid_grant", description, nil} }
 
 // reused is invalid for what ends its login.
-func reused(description string) *refusal { return &refusal{"invalid_grant", description, true} }
+func reused(u *User, description string) *refusal { return &refusal{"invalid_grant", description, u} }
 
 // form reads the form of a request to the token endpoint.
 func (s *Server) form(w http.ResponseWriter, r *http.Request) bool {
@@ -92,8 +92,8 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 		refuse(w, "unsupported_grant_type", "grant_type must be authorization_code or refresh_token")
 	}
 	if refused, ok := errors.AsType[*refusal](err); ok {
-		if refused.reused {
-			s.c.Event("reused", c.ID, nil, err)
+		if refused.reused != nil {
+			s.c.Event("reused", c.ID, refused.reused, err)
 		}
 		refuse(w, refused.code, refused.description)
 	} else if err != nil {
@@ -117,7 +117,7 @@ func (s *Server) Login(ctx context.Context, user string, req *Request, set func(
 func (s *Server) proven(r *http.Request) (thumbprint string, err error) {
 	thumbprint, id, err := proof(r, s.c.Issuer+"/token")
 	if err != nil {
-		return "", &refusal{"invalid_dpop_proof", err.Error(), false}
+		return "", &refusal{"invalid_dpop_proof", err.Error(), nil}
 	}
 	if thumbprint == "" {
 		return "", nil
@@ -131,7 +131,7 @@ func (s *Server) proven(r *http.Request) (thumbprint string, err error) {
 		err = done[0].Err
 	}
 	if errors.Is(err, scale.ErrChanged) {
-		return "", &refusal{"invalid_dpop_proof", "the proof was used before", false}
+		return "", &refusal{"invalid_dpop_proof", "the proof was used before", nil}
 	}
 	return thumbprint, err
 }
@@ -168,11 +168,11 @@ func (s *Server) redeem(w http.ResponseWriter, r *http.Request, c *Client) error
 		case bound != "" && bound != key:
 			wrong = "the code is bound to another key"
 		case form.Has("resource") && s.resource(form) != l.Resource:
-			return false, &refusal{"invalid_target", "the resource is another than that of the code", false}
+			return false, &refusal{"invalid_target", "the resource is another than that of the code", nil}
 		}
 		if wrong != "" {
 			delete(now.Logins, t.login)
-			return true, reused(wrong)
+			return true, reused(now, wrong)
 		}
 		l.Key = key
 		s.next(l, 1)
@@ -219,14 +219,14 @@ func (s *Server) refresh(w http.ResponseWriter, r *http.Request, c *Client) erro
 		case l.Key != key:
 			return false, invalid("the refresh token is bound to another key")
 		case r.PostForm.Has("resource") && s.resource(r.PostForm) != l.Resource:
-			return false, &refusal{"invalid_target", "the resource is another than that of the refresh token", false}
+			return false, &refusal{"invalid_target", "the resource is another than that of the refresh token", nil}
 		}
 		scopes = l.Scopes
 		if wanted := strings.Fields(r.PostForm.Get("scope")); len(wanted) > 0 {
 			scopes = wanted
 		}
 		if slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(l.Scopes, s) }) {
-			return false, &refusal{"invalid_scope", "the user has not allowed that much", false}
+			return false, &refusal{"invalid_scope", "the user has not allowed that much", nil}
 		}
 		late := time.Since(time.UnixMilli(l.At)) > grace
 		switch {
@@ -239,7 +239,7 @@ func (s *Server) refresh(w http.ResponseWriter, r *http.Request, c *Client) erro
 			return false, nil
 		}
 		delete(now.Logins, t.login)
-		return true, reused("the refresh token was used before: its login has ended")
+		return true, reused(now, "the refresh token was used before: its login has ended")
 	}
 	if err = s.Users.Change(r.Context(), t.user, step); errors.Is(err, errAsk) {
 		asked = true
