@@ -667,3 +667,9 @@ func formSecrets(schema, content json.RawMessage) []string {
 	walk(read)
 	return list
 }
+
+// showVerdict answers with the verdict. as is the name that the server has in the
+// configuration of a host.
+func (i pages) showVerdict(w http.ResponseWriter, r *http.Request) {
+	reply(w, i.verdict(r.URL.Query().Get("as")))
+}

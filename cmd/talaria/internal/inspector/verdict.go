@@ -2,7 +2,6 @@ package inspector
 
 import (
 	"encoding/json"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -147,12 +146,6 @@ func (i *Inspector) lists() (map[string]*offer, string) {
 		return all, ""
 	}
 	return all, i.client.Server().Instructions
-}
-
-// showVerdict answers with the verdict. as is the name that the server has in the
-// configuration of a host.
-func (i pages) showVerdict(w http.ResponseWriter, r *http.Request) {
-	reply(w, i.verdict(r.URL.Query().Get("as")))
 }
 
 func (i *Inspector) verdict(as string) verdict {
