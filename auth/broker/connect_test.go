@@ -316,6 +316,7 @@ func TestConnect(t *testing.T) {
 				if got := other.Call("issues", nil).Text(); got != "200 issues of al" || len(asked) != 1 || asked[0] != "Connect tracker to go on." {
 					t.Errorf("another client got %q; asked %q", got, asked)
 				}
+				visits.Wait() // the call continues before the event
 				if !slices.Contains(s.kinds(), "connected") {
 					t.Errorf("events %q", s.kinds())
 				}
