@@ -56,6 +56,7 @@ type call struct {
 	told     chan struct{} // closed and nil again when the callback has seen the queue
 	wake     chan struct{} // tells the waiting caller of the queue; nil if the reader runs the callback
 	sub      *Subscription // of subscriptions/listen
+	events   *eventQueue   // of events/stream
 }
 
 // maxProgress bounds how many progress notifications wait for a callback, and

@@ -243,7 +243,7 @@ func (c *Client) Cancel(id protocol.ID, reason string) error {
 // oldest first. Subscriptions stay, which Subscription.Close ends, and so does a
 // connection that is being opened.
 func (c *Client) CancelAll(reason string) []Pending {
-	return c.cancel(reason, func(p *call) bool { return p.method != protocol.MethodListen && !p.conn.opening.Load() })
+	return c.cancel(reason, func(p *call) bool { return !wire.IsSubscription(p.method) && !p.conn.opening.Load() })
 }
 
 // cancel gives up the requests in progress for which which returns true, and

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -451,6 +452,10 @@ func (conn *connection) notified(m *protocol.Message, during *link.Message) {
 			c.opts.Cache.drop(c.server, protocol.MethodResourcesRead, string(named("uri", uri)))
 		}
 	}
+	if to := conn.streamOf(m); to != nil {
+		to.put(m)
+		return
+	}
 	sub := conn.subscriptionOf(m, during)
 	if sub != nil && m.Method == protocol.MethodAcknowledged {
 		sub.acknowledged(m.Params)
@@ -552,6 +557,24 @@ type serverCancelled struct{ reason string }
 
 // Error names the server, so that the cause is not searched on this side.
 func (e *serverCancelled) Error() string { return "the server cancelled it: " + e.reason }
+
+// streamOf returns the stream of events that a notification belongs to, or nil.
+func (conn *connection) streamOf(m *protocol.Message) *eventQueue {
+	if !strings.HasPrefix(m.Method, eventNotifications) || m.Method == wire.MethodEventsChanged {
+		return nil
+	}
+	var id protocol.ID
+	if raw := jsonx.Lookup(m.Params, []string{"_meta", facts.MetaSubscription}); raw == nil || id.UnmarshalJSON(raw) != nil {
+		return nil
+	}
+	if c := conn.callOf(id); c != nil {
+		return c.events
+	}
+	return nil
+}
+
+// eventNotifications begins the methods of notifications about events.
+const eventNotifications = "notifications/events/"
 
 // subscriptionOf returns the subscription that a notification of a modern
 // server belongs to, or nil.

@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math"
+	"sync"
 	"time"
 
+	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/internal/wire"
+	"github.com/talaria-go/mcp/protocol"
 )
 
 // Occurrence is an event that a server delivers. Its JSON form is that of the extension
@@ -87,6 +90,21 @@ func (w *watch) run(ctx context.Context, arguments any, yield func(Occurrence, e
 		yield(Occurrence{}, err)
 		return
 	}
+	for streams := true; streams; {
+		done, err := w.stream(ctx, yield)
+		switch {
+		case done:
+			return
+		case errors.Is(err, errNoStream):
+			streams = false
+		case err != nil && !w.pause(ctx, err, yield):
+			return
+		case err == nil && pause.For(ctx, leastWatch) != nil: // the server has ended it in order
+			yield(Occurrence{}, wrap(w.op, wire.MethodEventsStream, stopped(ctx)))
+			return
+		}
+	}
+	w.failed = 0
 	for {
 		page, err := w.poll(ctx)
 		var wait time.Duration
@@ -115,6 +133,20 @@ func (w *watch) run(ctx context.Context, arguments any, yield func(Occurrence, e
 			return
 		}
 	}
+}
+
+// pause waits before the next attempt after an error. It yields the error that ends the
+// loop, and returns false then.
+func (w *watch) pause(ctx context.Context, err error, yield func(Occurrence, error) bool) bool {
+	w.failed++
+	wait, again := w.again(ctx, err)
+	if again && pause.For(ctx, wait) != nil {
+		again, err = false, wrap(w.op, wire.MethodEventsStream, stopped(ctx))
+	}
+	if !again {
+		yield(Occurrence{}, err)
+	}
+	return again
 }
 
 // again returns how long to wait after an error before the next poll; ok is false if it
@@ -209,16 +241,7 @@ func (p *eventPage) wait() time.Duration {
 
 // poll asks once.
 func (w *watch) poll(ctx context.Context) (*eventPage, error) {
-	members := w.members[:len(w.members):len(w.members)]
-	if w.Cursor == "" {
-		members = append(members, `,"cursor":null`...)
-	} else {
-		members = jsonx.AppendString(append(members, `,"cursor":`...), w.Cursor)
-		if w.MaxAge > 0 {
-			members = jsonx.AppendInt(append(members, `,"maxAgeMs":`...), max(w.MaxAge.Milliseconds(), 1))
-		}
-	}
-	raw, err := w.client.ask(ctx, w.op, wire.MethodEventsPoll, "", members, nil)
+	raw, err := w.client.ask(ctx, w.op, wire.MethodEventsPoll, "", w.params(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -238,4 +261,215 @@ func (w *watch) poll(ctx context.Context) (*eventPage, error) {
 		}
 	}
 	return page, nil
+}
+
+// params returns the members of the params at the present position.
+func (w *watch) params() []byte {
+	members := w.members[:len(w.members):len(w.members)]
+	if w.Cursor == "" {
+		members = append(members, `,"cursor":null`...)
+	} else {
+		members = jsonx.AppendString(append(members, `,"cursor":`...), w.Cursor)
+		if w.MaxAge > 0 {
+			members = jsonx.AppendInt(append(members, `,"maxAgeMs":`...), max(w.MaxAge.Milliseconds(), 1))
+		}
+	}
+	return members
+}
+
+// Limits of a stream of events.
+const (
+	openStream   = 10 * time.Second // for the stream to open; after it, Watch polls
+	quietStream  = 60 * time.Second // without a message, after which a stream is dead
+	maxStreamed  = 1024             // messages that wait for the loop; beyond it the stream is opened again behind them
+	streamedSize = 1 << 20          // bytes of them
+)
+
+// Ends of a stream.
+var (
+	errStreamQuiet = errors.New("the stream of events has sent nothing for 60 s")
+	errStreamFull  = errors.New("the loop is slower than the stream of events")
+	errStreamOver  = errors.New("the loop is over")
+	errNoStream    = errors.New("the server opens no stream of events")
+)
+
+// eventQueue is what the server sends on an events/stream, until the loop takes it. mu guards
+// the fields below it.
+type eventQueue struct {
+	wake chan struct{} // holds one
+	over chan struct{} // closed when the request is over, with err
+
+	mu    sync.Mutex
+	queue []*protocol.Message
+	size  int
+	full  bool
+	err   error
+}
+
+// put queues a message of the stream. It does not wait: the goroutine that reads a
+// connection calls it.
+func (s *eventQueue) put(m *protocol.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.full = s.full || len(s.queue) == maxStreamed || s.size > streamedSize; s.full {
+		return
+	}
+	s.queue = append(s.queue, &protocol.Message{Method: m.Method, Params: clone(m.Params)})
+	s.size += len(m.Params)
+	s.signal()
+}
+
+// signal wakes the loop.
+func (s *eventQueue) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default: // it is about to look
+	}
+}
+
+// take returns what waits. full reports that more was dropped behind it.
+func (s *eventQueue) take() (messages []*protocol.Message, full bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	messages, s.queue, s.size = s.queue, nil, 0
+	return messages, s.full
+}
+
+// stream opens an events/stream and yields what it delivers, until it ends. done reports
+// that the loop is over. An error that wraps errNoStream means that the server has none.
+func (w *watch) stream(ctx context.Context, yield func(Occurrence, error) bool) (done bool, err error) {
+	c := w.client
+	conn, err := c.life.current(ctx)
+	if err != nil {
+		return false, wrap(w.op, wire.MethodEventsStream, err)
+	}
+	if !conn.revision().Modern() {
+		return false, errNoStream
+	}
+	r := &request{client: c, op: w.op, method: wire.MethodEventsStream, members: w.params(), options: &callOptions{timeout: -1, maxTimeout: -1}}
+	if r.offered(conn) != nil {
+		return false, errNoStream // a poll says why
+	}
+	s := &eventQueue{wake: make(chan struct{}, 1), over: make(chan struct{})}
+	p := &call{method: r.method, conn: conn, events: s}
+	within, end := p.begin(lasting{c.life.ctx, ctx}, 0, 0)
+	if !c.life.spawn(func() {
+		defer close(s.over)
+		defer end()
+		c.calls.enter(p)
+		m := &link.Message{Body: r.encode(within, conn, p.id, round{}, false), ID: protocol.NewID(p.id), Method: r.method, Revision: conn.revision(), Modern: true}
+		err := conn.carry(within, m)
+		if err == nil && !conn.sync {
+			p.wait(within)
+		}
+		_, err = p.settle(within, err)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.err = err
+	}) {
+		end()
+		return false, &Error{Op: w.op, Method: r.method, kind: ErrClosed, Err: errClientClosed}
+	}
+	done, err = w.receive(ctx, s, yield)
+	p.abort(&Error{kind: ErrCancelled, Err: errStreamOver})
+	<-s.over
+	return done, err
+}
+
+// receive yields what a stream delivers.
+func (w *watch) receive(ctx context.Context, s *eventQueue, yield func(Occurrence, error) bool) (done bool, err error) {
+	timer := time.NewTimer(openStream)
+	defer timer.Stop()
+	active := false
+	for {
+		ended := false
+		select {
+		case <-s.wake:
+		case <-s.over:
+			ended = true
+		case <-timer.C:
+			if !active {
+				return false, errNoStream
+			}
+			return false, &Error{Op: w.op, Method: wire.MethodEventsStream, kind: ErrConnection, Err: errStreamQuiet}
+		case <-ctx.Done():
+			return false, wrap(w.op, wire.MethodEventsStream, stopped(ctx))
+		}
+		messages, full := s.take()
+		for _, m := range messages {
+			active, w.failed = true, 0
+			if done, err := w.streamed(m, yield); done || err != nil {
+				return done, err
+			}
+		}
+		switch {
+		case ended && s.err != nil:
+			return false, w.unstreamed(s.err, active)
+		case ended || full: // the server has ended it in order: it opens again
+			return false, nil
+		case active:
+			timer.Reset(quietStream)
+		}
+	}
+}
+
+// unstreamed returns the error of a stream: errNoStream if the server does not have it, and
+// polls may do.
+func (w *watch) unstreamed(err error, active bool) error {
+	err = wrap(w.op, wire.MethodEventsStream, err)
+	var own *Error
+	if errors.As(err, &own) && own.kind == nil && !errors.As(err, new(*protocol.Error)) {
+		// The answer broke off: the loop continues behind what came.
+		return &Error{Op: w.op, Method: wire.MethodEventsStream, kind: ErrConnection, Err: err}
+	}
+	if !active && errors.As(err, &own) && (own.Code == protocol.CodeMethodNotFound || wire.EventCodeOf(wire.MethodEventsStream, own.Code) == wire.CodeEventsUnsupported) {
+		return fmt.Errorf("%w: %w", errNoStream, err)
+	}
+	return err
+}
+
+// streamed handles one message of a stream.
+func (w *watch) streamed(m *protocol.Message, yield func(Occurrence, error) bool) (done bool, err error) {
+	var p struct {
+		Occurrence
+		At        jsonx.Time      `json:"timestamp"`
+		Cursor    *string         `json:"cursor"`
+		Truncated bool            `json:"truncated"`
+		Error     *protocol.Error `json:"error"`
+	}
+	if err := jsonx.Unmarshal(m.Params, &p); err != nil {
+		return false, wrap(w.op, m.Method, invalid(err))
+	}
+	cursor := w.Cursor
+	if p.Cursor != nil {
+		cursor = *p.Cursor
+	}
+	switch m.Method {
+	case wire.MethodEventsActive, wire.MethodEventsHeartbeat:
+		if w.Moved != nil && (cursor != w.Cursor || p.Truncated) {
+			w.Moved(cursor, p.Truncated)
+		}
+		w.Cursor, w.MaxAge = cursor, 0
+	case wire.MethodEventsEvent:
+		switch {
+		case len(p.Data) == 0 || p.Data[0] != '{':
+			return false, wrap(w.op, m.Method, invalid(errors.New("data is not an object")))
+		case p.Name != w.name:
+			return false, wrap(w.op, m.Method, invalid(fmt.Errorf("name is %.40q; want %q", p.Name, w.name)))
+		}
+		w.Cursor, w.MaxAge = cursor, 0
+		if w.repeated(p.ID) {
+			if w.Moved != nil {
+				w.Moved(cursor, false)
+			}
+			return false, nil
+		}
+		return !yield(Occurrence{ID: p.ID, Name: p.Name, Time: p.At.Time, Data: p.Data, Cursor: cursor}, nil), nil
+	case wire.MethodEventsTerminated:
+		if p.Error == nil {
+			return false, wrap(w.op, m.Method, invalid(errors.New("error is missing")))
+		}
+		return false, wrap(w.op, wire.MethodEventsStream, p.Error)
+	}
+	return false, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -27,6 +28,9 @@ func news(t *testing.T, answer func(n int, params string) (string, error)) *mcp.
 	n := 0
 	s.Use(func(next mcp.Handler) mcp.Handler {
 		return func(f *mcp.Frame) (protocol.Result, error) {
+			if f.Request().Method == "events/stream" && answer != nil {
+				return nil, &protocol.Error{Code: protocol.CodeMethodNotFound, Message: "no streams"}
+			}
 			if f.Request().Method != "events/poll" || answer == nil {
 				return next(f)
 			}
@@ -55,7 +59,11 @@ func TestWatchEvents(t *testing.T) {
 				}
 				types = append(types, e.Name+" "+strings.Join(e.Delivery, ","))
 			}
-			if fmt.Sprint(types) != "[news poll]" {
+			want, wait := "[news poll]", 10*time.Second
+			if rev.Modern() {
+				want, wait = "[news poll,push]", 7*time.Second
+			}
+			if fmt.Sprint(types) != want {
 				t.Errorf("types %v", types)
 			}
 			emit := func(about string) {
@@ -74,7 +82,7 @@ func TestWatchEvents(t *testing.T) {
 				got = append(got, o)
 				break
 			}
-			if took := time.Since(began); len(got) != 1 || got[0].ID != "go" || got[0].Name != "news" || got[0].Cursor == "" || took != 10*time.Second {
+			if took := time.Since(began); len(got) != 1 || got[0].ID != "go" || got[0].Name != "news" || got[0].Cursor == "" || took != wait {
 				t.Errorf("after %v: %+v", took, got)
 			}
 			for o, err := range c.Watch(t.Context(), "news", nil, &WatchOptions{Cursor: got[0].Cursor}) {
@@ -284,5 +292,73 @@ func TestWatchForgets(t *testing.T) {
 	}
 	if len(w.seen) != repeats || len(w.order) != repeats || w.repeated("1") || !w.repeated("4999") {
 		t.Errorf("%d and %d are kept", len(w.seen), len(w.order))
+	}
+}
+
+// Over a stream events come at once, over a pipe and over HTTP; the loop continues behind
+// the last one when the connections are lost, and ends when the type is removed. The end
+// of the loop ends the stream at the server.
+func TestWatchStream(t *testing.T) {
+	for name, target := range map[string]func(t *testing.T, s *mcp.Server) (to Transport, lose func()){
+		"pipe": func(t *testing.T, s *mcp.Server) (Transport, func()) { return serving(t, s), nil },
+		"http": func(t *testing.T, s *mcp.Server) (Transport, func()) {
+			web := httptest.NewServer(s.Handler())
+			t.Cleanup(web.Close)
+			t.Cleanup(web.CloseClientConnections)
+			return HTTP(web.URL, nil), web.CloseClientConnections
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := news(t, nil)
+			to, lose := target(t, s)
+			c := connect(t, to, only(protocol.Latest))
+			emit := func(id string) {
+				if err := s.Emit(t.Context(), mcp.Occurrence{Name: "news", Data: map[string]string{"about": "go"}, ID: id}); err != nil {
+					t.Error(err)
+				}
+			}
+			started := make(chan struct{})
+			o := &WatchOptions{Moved: sync1(func() { close(started) })}
+			go func() {
+				<-started
+				for i := range 5 {
+					emit(fmt.Sprint(i))
+				}
+			}()
+			var got []string
+			var err error
+			var last Occurrence
+			for o, failed := range c.Watch(t.Context(), "news", map[string]string{"about": "go"}, o) {
+				if err = failed; err != nil {
+					break
+				}
+				last, got = o, append(got, o.ID)
+				switch {
+				case o.ID == "4" && lose != nil:
+					lose()
+					emit("lost")
+				case o.ID == "4" || o.ID == "lost":
+					s.Remove(mcp.KindEvent, "news")
+				}
+			}
+			want := "[0 1 2 3 4]"
+			if lose != nil {
+				want = "[0 1 2 3 4 lost]"
+			}
+			if fmt.Sprint(got) != want || !errors.Is(err, ErrNotFound) || last.Time.IsZero() || string(last.Data) != `{"about":"go"}` || last.Cursor == "" {
+				t.Errorf("got %v, then %v; last %+v", got, err, last)
+			}
+		})
+	}
+}
+
+// sync1 returns a Moved that calls fn the first time.
+func sync1(fn func()) func(string, bool) {
+	once := false
+	return func(string, bool) {
+		if !once {
+			once = true
+			fn()
+		}
 	}
 }

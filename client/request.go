@@ -377,7 +377,7 @@ func (r *request) offered(conn *connection) error {
 		if caps.Completions == nil && conn.revision().Has(protocol.FeatureCompletionsCapability) {
 			missing = "completions"
 		}
-	case wire.MethodEventsList, wire.MethodEventsPoll:
+	case wire.MethodEventsList, wire.MethodEventsPoll, wire.MethodEventsStream:
 		if _, ok := caps.Extensions[wire.EventsExtension]; !ok && caps.Events == nil {
 			missing = "events"
 		}

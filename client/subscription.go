@@ -15,6 +15,7 @@ import (
 	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -334,6 +335,8 @@ func (s *Subscription) wants(m *protocol.Message) bool {
 		return s.wanted.PromptsListChanged
 	case protocol.MethodResourcesChanged:
 		return s.wanted.ResourcesListChanged
+	case wire.MethodEventsChanged:
+		return s.wanted.EventsListChanged
 	case protocol.MethodResourceUpdated:
 		return slices.Contains(s.wanted.ResourceSubscriptions, stringIn(m.Params, "uri"))
 	}
@@ -371,6 +374,7 @@ func (s *Subscription) acknowledged(params []byte) {
 		ToolsListChanged:      accepted.ToolsListChanged && s.wanted.ToolsListChanged,
 		PromptsListChanged:    accepted.PromptsListChanged && s.wanted.PromptsListChanged,
 		ResourcesListChanged:  accepted.ResourcesListChanged && s.wanted.ResourcesListChanged,
+		EventsListChanged:     accepted.EventsListChanged && s.wanted.EventsListChanged,
 		ResourceSubscriptions: among(s.wanted.ResourceSubscriptions, accepted.ResourceSubscriptions),
 		TaskIDs:               among(s.wanted.TaskIDs, accepted.TaskIDs),
 	})
