@@ -48,7 +48,7 @@ export function Check({ state, go, close }) {
 const Badge = ({ of }) => html`<span class=${'badge ' + (!of.fails ? 'dim' : of.severity === 'refused' ? 'bad' : 'warn')}>${of.severity}</span>`
 
 // Words are a sentence of the table of rules, in which code is between backquotes.
-const Words = ({ text }) => (text[0].toUpperCase() + text.slice(1)).split('`').map((part, i) => i % 2 ? html`<code>${part}</code>` : part)
+const Words = ({ text }) => text.split('`').map((part, i) => i % 2 ? html`<code>${part}</code>` : part)
 
 function Rule({ list, go }) {
   const [first] = list
