@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp/internal/core"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/internal/topics"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -15,6 +16,7 @@ import (
 // Whatever the sessions of one principal do, those of another keep what waits for them, the
 // events that they can come back for, and the resources that they subscribe to.
 func TestOthersTakeNothing(t *testing.T) {
+	testdep.NoRace(t, "it sends gigabytes on one goroutine")
 	var messages [2][20][]byte
 	for n := range messages[0] {
 		messages[0][n], messages[1][n] = fmt.Appendf(nil, `"%0100000d"`, n), fmt.Appendf(nil, `"1%0100000d"`, n)
