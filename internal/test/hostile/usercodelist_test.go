@@ -71,7 +71,7 @@ func scanDoors(t *testing.T, dir string, found map[string]bool) {
 		}
 		files = append(files, file)
 	}
-	if len(files) == 0 {
+	if len(files) == 0 || files[0].Name.Name == "main" { // nobody imports a program
 		return
 	}
 	p, err := doc.NewFromFiles(fset, files, dir)
