@@ -99,8 +99,13 @@ func TestChart(t *testing.T) {
 	t.Parallel()
 	b := chartPage(t)
 	drawChart(b)
-	at := eval[[]float64](b, `(r => [r.left + 50, r.bottom - 24])(document.querySelector('.stage').getBoundingClientRect())`)
-	b.do(chromedp.MouseClickXY(at[0], at[1])) // largest first
+	for range 50 { // the view has its height a moment after its result
+		at := eval[[]float64](b, `(r => [r.left + 50, r.bottom - 24])(document.querySelector('.stage').getBoundingClientRect())`)
+		b.do(chromedp.MouseClickXY(at[0], at[1])) // largest first
+		if eval[bool](b, `new Promise(done => setTimeout(() => done(!!document.querySelector('.viewer .members')), 200))`) {
+			break
+		}
+	}
 	b.until(`document.querySelector('.viewer .members .done')`)
 	b.reads("Calls of the view")
 	eval[bool](b, `([...document.querySelectorAll('[aria-label=Width] button')][0].click(), true)`)
