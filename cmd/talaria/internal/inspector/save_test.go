@@ -22,6 +22,15 @@ func TestSave(t *testing.T) {
 	finished(t, live, "login", `{"user":"Ann","password":"`+password+`"}`)
 	finished(t, live, "sum", `{"a":1,"b":2}`)
 	finished(t, live, "fail", `{}`)
+	until(t, live, func() bool { // the traffic is taken aside
+		page, calls := live.store.Rows(record.Query{Limit: 1000, Kinds: []string{"request"}}), 0
+		for _, r := range page.Rows {
+			if r.Method == "tools/call" && r.Status != "" {
+				calls++
+			}
+		}
+		return calls == 3
+	})
 	var saved struct{ Text, Name string }
 	if code := ask(t, live, "GET", "/api/save", "", &saved); code != http.StatusOK || !strings.HasSuffix(saved.Name, ".jsonl") {
 		t.Fatalf("%d %+v", code, saved)
