@@ -288,7 +288,6 @@ const (
 // Ends of a stream.
 var (
 	errStreamQuiet = errors.New("the stream of events has sent nothing for 60 s")
-	errStreamFull  = errors.New("the loop is slower than the stream of events")
 	errStreamOver  = errors.New("the loop is over")
 	errNoStream    = errors.New("the server opens no stream of events")
 )
