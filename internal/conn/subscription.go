@@ -102,9 +102,7 @@ func (s *Subscription) end(retry time.Duration) {
 // not read. The subscription must be open.
 func (s *Subscription) carry(to streamable.Line) {
 	defer s.sub.Leave()
-	if s.feed != nil {
-		s.wake() // it has something to send at once
-	} else if to.Send(wire.AppendAcknowledged(nil, s.id, s.accepted)) != nil {
+	if s.feed == nil && to.Send(wire.AppendAcknowledged(nil, s.id, s.accepted)) != nil {
 		return
 	}
 	s.accepted = protocol.SubscriptionFilter{}
@@ -117,7 +115,9 @@ func (s *Subscription) carry(to streamable.Line) {
 		// The client comes again with another token.
 		defer time.AfterFunc(time.Until(s.until), s.sub.End).Stop()
 	}
-	for to.Wait() {
+	// A feed has something to send at once. HTTP takes the connection over in the first Wait,
+	// and only behind a message.
+	for first := s.feed != nil; first || to.Wait(); first = false {
 		over, err := s.forward(to)
 		if retry := time.Duration(s.retry.Load()); over && retry > 0 {
 			to.ComeBack(retry)
