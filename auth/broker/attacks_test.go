@@ -2,6 +2,11 @@ package broker
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -286,30 +291,57 @@ func TestIssuerIsRequired(t *testing.T) {
 
 // ID tokens that are not those of this login are refused, whatever is wrong.
 func TestAttacksOnIDTokens(t *testing.T) {
-	none := func(claims, header string) string {
-		return base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + "."
+	// forged is right but for how it is signed.
+	forged := func(algorithm string, sign func(p *idp, text string) []byte) func(p *idp) {
+		return func(p *idp) {
+			p.answer = func(*http.Request) (int, string) {
+				_, body, _ := strings.Cut(p.idToken("alice", p.nonce), ".")
+				body, _, _ = strings.Cut(body, ".")
+				text := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"`+algorithm+`","typ":"JWT","kid":"1"}`)) + "." + body
+				return 200, asJSON(map[string]any{"access_token": "x", "token_type": "Bearer", "id_token": text + "." + base64.RawURLEncoding.EncodeToString(sign(p, text))})
+			}
+		}
+	}
+	hashed := func(key func(p *idp) []byte) func(p *idp, text string) []byte {
+		return func(p *idp, text string) []byte {
+			mac := hmac.New(sha256.New, key(p))
+			mac.Write([]byte(text))
+			return mac.Sum(nil)
+		}
+	}
+	public := func(p *idp) []byte { der, _ := x509.MarshalPKIXPublicKey(&p.key.PublicKey); return der }
+	// Signed as it should be, it is taken.
+	control := newWorld(t, 1, nil)
+	forged("ES256", func(p *idp, text string) []byte {
+		sum := sha256.Sum256([]byte(text))
+		r, s, err := ecdsa.Sign(rand.Reader, p.key, sum[:])
+		if err != nil {
+			t.Error(err)
+		}
+		return append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...)
+	})(control.idp)
+	if got := control.browser().login(query(control.register(redirect))); !got.Has("code") {
+		t.Errorf("signed: sent back with %v", got)
 	}
 	for name, change := range map[string]func(p *idp){
-		"nonce":         func(p *idp) { p.claims = func(c map[string]any) { c["nonce"] = "other" } },
-		"no nonce":      func(p *idp) { p.claims = func(c map[string]any) { delete(c, "nonce") } },
-		"audience":      func(p *idp) { p.claims = func(c map[string]any) { c["aud"] = "other" } },
-		"azp":           func(p *idp) { p.claims = func(c map[string]any) { c["azp"] = "other" } },
-		"many, no azp":  func(p *idp) { p.claims = func(c map[string]any) { c["aud"] = []string{"front", "other"} } },
-		"issuer":        func(p *idp) { p.claims = func(c map[string]any) { c["iss"] = "https://evil.example.com" } },
-		"old":           func(p *idp) { p.claims = func(c map[string]any) { c["exp"] = 1 } },
-		"no end":        func(p *idp) { p.claims = func(c map[string]any) { delete(c, "exp") } },
-		"future":        func(p *idp) { p.claims = func(c map[string]any) { c["iat"] = 4e9 } },
-		"no subject":    func(p *idp) { p.claims = func(c map[string]any) { delete(c, "sub") } },
-		"empty subject": func(p *idp) { p.claims = func(c map[string]any) { c["sub"] = "" } },
-		"number":        func(p *idp) { p.claims = func(c map[string]any) { c["sub"] = 12345678 } },
-		"access token":  func(p *idp) { p.header = func(o *jose.SignerOptions) { o.WithType("at+jwt") } },
-		"refresh token": func(p *idp) { p.claims = func(c map[string]any) { c["typ"] = "Refresh" } },
-		"key":           func(p *idp) { p.header = func(o *jose.SignerOptions) { o.WithHeader("kid", "2") } },
-		"none": func(p *idp) {
-			p.answer = func(*http.Request) (int, string) {
-				return 200, asJSON(map[string]any{"access_token": "x", "token_type": "Bearer", "id_token": none(`{"iss":"`+idpURL+`","sub":"alice","aud":"front","exp":4000000000}`, `{"alg":"none"}`)})
-			}
-		},
+		"nonce":            func(p *idp) { p.claims = func(c map[string]any) { c["nonce"] = "other" } },
+		"no nonce":         func(p *idp) { p.claims = func(c map[string]any) { delete(c, "nonce") } },
+		"audience":         func(p *idp) { p.claims = func(c map[string]any) { c["aud"] = "other" } },
+		"azp":              func(p *idp) { p.claims = func(c map[string]any) { c["azp"] = "other" } },
+		"many, no azp":     func(p *idp) { p.claims = func(c map[string]any) { c["aud"] = []string{"front", "other"} } },
+		"issuer":           func(p *idp) { p.claims = func(c map[string]any) { c["iss"] = "https://evil.example.com" } },
+		"old":              func(p *idp) { p.claims = func(c map[string]any) { c["exp"] = 1 } },
+		"no end":           func(p *idp) { p.claims = func(c map[string]any) { delete(c, "exp") } },
+		"future":           func(p *idp) { p.claims = func(c map[string]any) { c["iat"] = 4e9 } },
+		"no subject":       func(p *idp) { p.claims = func(c map[string]any) { delete(c, "sub") } },
+		"empty subject":    func(p *idp) { p.claims = func(c map[string]any) { c["sub"] = "" } },
+		"number":           func(p *idp) { p.claims = func(c map[string]any) { c["sub"] = 12345678 } },
+		"access token":     func(p *idp) { p.header = func(o *jose.SignerOptions) { o.WithType("at+jwt") } },
+		"refresh token":    func(p *idp) { p.claims = func(c map[string]any) { c["typ"] = "Refresh" } },
+		"key":              func(p *idp) { p.header = func(o *jose.SignerOptions) { o.WithHeader("kid", "2") } },
+		"none":             forged("none", func(*idp, string) []byte { return nil }),
+		"HMAC, secret":     forged("HS256", hashed(func(*idp) []byte { return []byte("hush") })),
+		"HMAC, public key": forged("HS256", hashed(public)),
 		"missing": func(p *idp) {
 			p.answer = func(*http.Request) (int, string) { return 200, `{"access_token":"x","token_type":"Bearer"}` }
 		},

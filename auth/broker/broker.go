@@ -39,7 +39,9 @@ type Options struct {
 	// Name is that of the server, for the pages; "" means the host of the issuer.
 	Name string
 	// Accept, if not nil, says which clients may be used: an error refuses the
-	// client. It is asked at registration, question, token and refresh.
+	// client. It is asked at registration, question, token and refresh. The ID of a
+	// client that is known by a document is the URL of that, and at token and refresh
+	// it may be all that c has: decide about such a client by its ID.
 	Accept func(ctx context.Context, c *Client) error
 	// Permit, if not nil, says who may enter, and with which of id.Scopes. It is asked
 	// at a login and after each check at the provider; an error refuses. nil lets
@@ -88,7 +90,8 @@ type Event struct {
 	Kind string
 	// Client, Principal and Service name what it is about; each may be "".
 	Client, Principal, Service string
-	// Err is the cause, or nil. It has no token, secret or code.
+	// Err is the cause, or nil. It has no token, secret or code. Its text leaves out
+	// what a transport said and what a function panicked with; it wraps them.
 	Err error
 }
 
@@ -246,7 +249,7 @@ func (b *Broker) accept(ctx context.Context, c *Client) error {
 	if b.opts.Accept == nil {
 		return nil
 	}
-	return safely.Known(safely.Try(func() error { return b.opts.Accept(ctx, c) }))
+	return said("Accept", safely.Try(func() error { return b.opts.Accept(ctx, c) }))
 }
 
 // permit asks Options.Permit about a user, who may get scopes. It returns those of
@@ -257,8 +260,16 @@ func (b *Broker) permit(ctx context.Context, id *auth.Identity, scopes []string)
 	}
 	asked := *id
 	asked.Scopes = slices.Clone(scopes)
-	err = safely.Known(safely.Try(func() (err error) { left, err = b.opts.Permit(ctx, &asked); return err }))
+	err = said("Permit", safely.Try(func() (err error) { left, err = b.opts.Permit(ctx, &asked); return err }))
 	return slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return !slices.Contains(left, s) }), err
+}
+
+// said names the option whose function did not return.
+func said(option string, err error) error {
+	if failure, ok := errors.AsType[*safely.Failure](err); ok {
+		return fmt.Errorf("%s did not return: %w", option, failure)
+	}
+	return err
 }
 
 // event tells Options.Event.

@@ -110,11 +110,15 @@ func TestLoginWithoutRefreshToken(t *testing.T) {
 		if status != 200 || m["refresh_token"] != nil {
 			t.Fatalf("%d %v", status, m)
 		}
-		time.Sleep(time.Hour)
-		if u, err := w.brokers[0].entrance.protocol.Users.Get(t.Context(), issuing.Hash("https://id.example.com#alice")); err == nil && len(u.Logins) > 0 {
-			if got := w.user(tokens{access: m["access_token"].(string)}); !strings.Contains(got, "expired") {
-				t.Errorf("after an hour: %s", got)
-			}
+		g, _ := w.brokers[0].entrance.opened(m["access_token"].(string))
+		users := w.brokers[0].entrance.protocol.Users
+		time.Sleep(59*time.Minute + 59*time.Second)
+		if _, _, err := users.Has(t.Context(), g.User, g.Login); err != nil {
+			t.Errorf("before an hour: %v", err)
+		}
+		time.Sleep(2 * time.Second)
+		if _, _, err := users.Has(t.Context(), g.User, g.Login); !errors.Is(err, issuing.ErrGrant) {
+			t.Errorf("after an hour: %v", err)
 		}
 	})
 }
@@ -135,6 +139,8 @@ func TestCheck(t *testing.T) {
 		"another subject": {func(w *world) { w.idp.claims = func(c map[string]any) { c["sub"] = "mallory" } }, 61 * time.Minute, 400, "invalid_grant", true},
 		"does not answer": {func(w *world) { w.idp.fail = true }, 23 * time.Hour, 200, "", true},
 		"for a day":       {func(w *world) { w.idp.fail = true }, 25 * time.Hour, 503, "temporarily_unavailable", true},
+		"bad ID token":    {func(w *world) { w.idp.claims = func(c map[string]any) { c["aud"] = "other" } }, 23 * time.Hour, 200, "", true},
+		"bad for a day":   {func(w *world) { w.idp.claims = func(c map[string]any) { c["aud"] = "other" } }, 25 * time.Hour, 400, "invalid_grant", true},
 		"our secret is no": {func(w *world) {
 			w.idp.answer = func(*http.Request) (int, string) { return 401, `{"error":"invalid_client"}` }
 		}, 23 * time.Hour, 200, "", true},

@@ -22,6 +22,9 @@ const connectPath = "/connect"
 // linkLife is how long a link to that page works, and each form of the page.
 const linkLife = 10 * time.Minute
 
+// maxConnectForm limits the form of that page, in bytes.
+const maxConnectForm = 64 << 10
+
 // maxName limits what a program says of itself, in bytes.
 const maxName = 64
 
@@ -91,17 +94,22 @@ func (c *connector) serve(w http.ResponseWriter, r *http.Request) {
 		})
 		return
 	}
-	t, ok := c.open("form", r.PostFormValue("form"))
+	r.Body = http.MaxBytesReader(w, r.Body, maxConnectForm)
+	if err := r.ParseForm(); err != nil { // of a multipart body it reads nothing
+		b.pages.fault(w, http.StatusBadRequest, "The form cannot be read.")
+		return
+	}
+	t, ok := c.open("form", r.PostForm.Get("form"))
 	switch {
 	case !ok:
 		b.pages.fault(w, http.StatusForbidden, over)
 	case !issuing.SameSite(r) || !b.browsers.isAt(r, t.Browser):
 		b.pages.fault(w, http.StatusForbidden, "Your browser kept no cookie (a proxy may have changed it), or this was begun in another one. Open the link again.")
-	case r.PostFormValue("answer") == "deny":
+	case r.PostForm.Get("answer") == "deny":
 		b.pages.show(w, http.StatusOK, "done", map[string]any{"Title": "Nothing was connected", "Text": "You may close this page."})
 	default:
 		var params map[string]string
-		if r.PostFormValue("answer") == "again" {
+		if r.PostForm.Get("answer") == "again" {
 			params = map[string]string{"prompt": "login"}
 		}
 		b.visits.leave(w, r, b.login, visit{purpose: "who", service: t.Service, data: dataOf(t)}, nil, params)

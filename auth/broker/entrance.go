@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -291,8 +292,8 @@ func (e *entrance) check(ctx context.Context, user string, u *issuing.User) erro
 		return e.end(ctx, user, u, err)
 	case err != nil && time.Since(time.Unix(u.Asked, 0)) < checkGrace:
 		return nil
-	case errors.Is(err, errNone):
-		return e.end(ctx, user, u, errors.New("the provider cannot be asked about the user"))
+	case errors.Is(err, errNone), errors.Is(err, errBadToken):
+		return e.end(ctx, user, u, fmt.Errorf("the provider cannot be asked about the user: %w", err))
 	case err != nil:
 		return err
 	}

@@ -35,7 +35,9 @@ type Provider struct {
 	// hands, such as email, are refused.
 	Subject string
 	// User returns Subject and Claims of the user whose token c sends, for a provider
-	// without ID tokens. Subject must not be a number that went through float64.
+	// without ID tokens. Subject must not be a number that went through float64. An
+	// auth.Invalid error means that the token has ended, which ends the logins of its
+	// user; any other means that the provider does not answer.
 	User func(ctx context.Context, c *http.Client) (*auth.Identity, error)
 }
 
@@ -52,7 +54,8 @@ func Entra(tenant, clientID, secret string) *Provider {
 }
 
 // Google returns the provider Google, which gives refresh tokens only for
-// access_type=offline and prompt=consent.
+// access_type=offline and prompt=consent. Every account of Google may log in unless
+// Options.Permit decides, for example by the claim hd.
 func Google(clientID, secret string) *Provider {
 	return &Provider{
 		Issuer: "https://accounts.google.com", ClientID: clientID, ClientSecret: secret,
@@ -61,7 +64,7 @@ func Google(clientID, secret string) *Provider {
 }
 
 // GitHub returns the provider GitHub, for an OAuth App or a GitHub App. Users are
-// named by their id.
+// named by their id. Every account of GitHub may log in unless Options.Permit decides.
 func GitHub(clientID, secret string) *Provider {
 	return &Provider{
 		AuthURL: "https://github.com/login/oauth/authorize", TokenURL: "https://github.com/login/oauth/access_token",
@@ -88,7 +91,7 @@ func gitHubUser(ctx context.Context, c *http.Client) (*auth.Identity, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case res.StatusCode == http.StatusUnauthorized, res.StatusCode == http.StatusForbidden:
+	case res.StatusCode == http.StatusUnauthorized: // 403 may be a rate limit
 		return nil, auth.Invalid("GitHub refused the token: status %d", res.StatusCode)
 	case res.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("api.github.com: status %s", res.Status)

@@ -208,8 +208,21 @@ func (s *Service) failed(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("broker: the tokens of %s: %w", s.name, err)
+	return &unavailableError{s.name, err}
 }
+
+// unavailableError means that there are no tokens of a service at present. Its text is
+// for the model, and leaves the cause out, which may have an address inside the network.
+type unavailableError struct {
+	service string
+	cause   error
+}
+
+func (e *unavailableError) Error() string {
+	return "broker: the tokens of " + e.service + " are not available now: try again in a minute"
+}
+
+func (e *unavailableError) Unwrap() error { return e.cause }
 
 // missing returns the error of a caller without tokens, or with such as were refused.
 func (s *Service) missing(f *frame.Frame, cause error) error {

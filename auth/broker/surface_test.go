@@ -17,6 +17,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
@@ -247,53 +248,56 @@ func TestBoundTokens(t *testing.T) {
 
 // What users and browsers make the server keep is bounded.
 func TestBounds(t *testing.T) {
-	w := newWorld(t, 1, nil)
-	w.idp.claims = func(c map[string]any) {
-		c["groups"] = strings.Repeat("g", 20<<10)
-		c["cnf"] = map[string]any{"jkt": "x"}
-	}
-	first := w.enter()
-	var last tokens
-	for range 32 {
-		last = w.enter()
-	}
-	if got := w.user(first); !strings.Contains(got, "has ended") {
-		t.Errorf("the login unused longest: %s", got)
-	}
-	id, err := w.brokers[0].Verifier(endpoint).Verify(t.Context(), last.access)
-	if err != nil || id.Claims["groups"] != nil || id.Claims["cnf"] != nil || id.Claims["email"] != "alice@example.com" {
-		t.Errorf("%+v, %v", id, err)
-	}
-	u, err := w.brokers[0].entrance.protocol.Users.Get(t.Context(), issuing.Hash(id.Principal()))
-	if err != nil || len(u.Logins) != 32 {
-		t.Errorf("%d logins, %v", len(u.Logins), err)
-	}
-	// Cookies of visits: the oldest go.
-	b, client := w.browser(), w.register("https://app.example.com/"+strings.Repeat("r", 900))
-	q := query(client, "redirect_uri", "https://app.example.com/"+strings.Repeat("r", 900), "state", strings.Repeat("&", 1024))
-	for range 4 {
-		b.allow(q)
-	}
-	size := 0
-	for _, c := range b.jar.Cookies(&url.URL{Scheme: "https", Host: "notes.example.com"}) {
-		size += len(c.Value)
-	}
-	if size > maxCookies+100 || size < 3000 {
-		t.Errorf("cookies of %d bytes", size)
-	}
-	if got := b.login(q); !got.Has("code") {
-		t.Errorf("the last visit: %v", got)
-	}
-	for name, redirects := range map[string][]string{"many": make([]string, 11), "long": {"https://a.example.com/" + strings.Repeat("x", 1100)}, "all": {"https://a.example.com/" + strings.Repeat("x", 990), "https://b.example.com/" + strings.Repeat("x", 990), "https://c.example.com/"}} {
-		for i := range redirects {
-			if redirects[i] == "" {
-				redirects[i] = fmt.Sprintf("https://%d.example.com/", i)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, nil)
+		w.idp.claims = func(c map[string]any) {
+			c["groups"] = strings.Repeat("g", 20<<10)
+			c["cnf"] = map[string]any{"jkt": "x"}
+		}
+		first := w.enter()
+		var last tokens
+		for range 32 {
+			time.Sleep(time.Millisecond) // a login notes the time in milliseconds
+			last = w.enter()
+		}
+		if got := w.user(first); !strings.Contains(got, "has ended") {
+			t.Errorf("the login unused longest: %s", got)
+		}
+		id, err := w.brokers[0].Verifier(endpoint).Verify(t.Context(), last.access)
+		if err != nil || id.Claims["groups"] != nil || id.Claims["cnf"] != nil || id.Claims["email"] != "alice@example.com" {
+			t.Errorf("%+v, %v", id, err)
+		}
+		u, err := w.brokers[0].entrance.protocol.Users.Get(t.Context(), issuing.Hash(id.Principal()))
+		if err != nil || len(u.Logins) != 32 {
+			t.Errorf("%d logins, %v", len(u.Logins), err)
+		}
+		// Cookies of visits: the oldest go.
+		b, client := w.browser(), w.register("https://app.example.com/"+strings.Repeat("r", 900))
+		q := query(client, "redirect_uri", "https://app.example.com/"+strings.Repeat("r", 900), "state", strings.Repeat("&", 1024))
+		for range 4 {
+			b.allow(q)
+		}
+		size := 0
+		for _, c := range b.jar.Cookies(&url.URL{Scheme: "https", Host: "notes.example.com"}) {
+			size += len(c.Value)
+		}
+		if size > maxCookies+100 || size < 3000 {
+			t.Errorf("cookies of %d bytes", size)
+		}
+		if got := b.login(q); !got.Has("code") {
+			t.Errorf("the last visit: %v", got)
+		}
+		for name, redirects := range map[string][]string{"many": make([]string, 11), "long": {"https://a.example.com/" + strings.Repeat("x", 1100)}, "all": {"https://a.example.com/" + strings.Repeat("x", 990), "https://b.example.com/" + strings.Repeat("x", 990), "https://c.example.com/"}} {
+			for i := range redirects {
+				if redirects[i] == "" {
+					redirects[i] = fmt.Sprintf("https://%d.example.com/", i)
+				}
+			}
+			if status, m := w.post("/register", url.Values{"json": {asJSON(map[string]any{"redirect_uris": redirects})}}); status != 400 {
+				t.Errorf("%s: %d %v", name, status, m)
 			}
 		}
-		if status, m := w.post("/register", url.Values{"json": {asJSON(map[string]any{"redirect_uris": redirects})}}); status != 400 {
-			t.Errorf("%s: %d %v", name, status, m)
-		}
-	}
+	})
 }
 
 // A provider without ID tokens names users by Provider.User; the store of GitHub's
@@ -356,19 +360,22 @@ func TestProviderCodeThatDoesNotReturn(t *testing.T) {
 
 // A provider that does not answer is a page before the user leaves.
 func TestProviderIsAway(t *testing.T) {
-	w := newWorld(t, 1, nil)
-	w.idp.fail = true
-	client, b := w.register(redirect), w.browser()
-	b.page("discovery", 503, "id.example.com does not answer. Try again in a minute.", self+"/consent", b.ask(query(client)))
-	w.idp.fail = false
-	back := b.allow(query(client))
-	w.idp.fail = true
-	b.page("exchange", 503, "id.example.com does not answer. Try again in a minute.", back, nil)
-	for _, e := range w.events {
-		if e.Err == nil || !errors.Is(e.Err, errBusy) || strings.Contains(e.Err.Error(), "hush") {
-			t.Errorf("event %+v", e)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, nil)
+		w.idp.fail = true
+		client, b := w.register(redirect), w.browser()
+		b.page("discovery", 503, "id.example.com does not answer. Try again in a minute.", self+"/consent", b.ask(query(client)))
+		w.idp.fail = false
+		time.Sleep(discoveryPause)
+		back := b.allow(query(client))
+		w.idp.fail = true
+		b.page("exchange", 503, "id.example.com does not answer. Try again in a minute.", back, nil)
+		for _, e := range w.events {
+			if e.Err == nil || !errors.Is(e.Err, errBusy) || strings.Contains(e.Err.Error(), "hush") {
+				t.Errorf("event %+v", e)
+			}
 		}
-	}
+	})
 }
 
 var update = flag.Bool("update", false, "write testdata anew")
@@ -401,7 +408,8 @@ func TestQuestionPage(t *testing.T) {
 // Whatever is sent as form, cookie, token or client id, nothing but what was sealed is
 // taken, and nothing fails otherwise.
 func FuzzSealed(f *testing.F) {
-	w := newWorld(f, 1, nil)
+	key := []byte(rand.Text()) // other processes that run this have seeds of their own
+	w := newWorld(f, 1, func(o *Options) { o.Keys = [][]byte{key} })
 	tok := w.enter()
 	b := w.browser()
 	form := b.ask(query(tok.client))

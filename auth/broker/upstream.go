@@ -24,6 +24,7 @@ const (
 	providerTimeout = 10 * time.Second
 	maxRequests     = 64               // at a time, to one provider
 	discoveryAge    = time.Hour        // time for which the metadata of a provider is used
+	discoveryPause  = 10 * time.Second // interval after a discovery that failed
 	providerLeeway  = 30 * time.Second // by which the clock of a provider may differ
 )
 
@@ -34,6 +35,8 @@ type upstream struct {
 	places chan struct{} // has a value for each request in progress
 	lock   chan struct{} // has a value while found is used
 	found  *endpoints    // nil until the first use
+	failed error         // of the last discovery; nil if it succeeded
+	until  time.Time     // when the metadata is due to be discovered
 }
 
 // endpoints are where a provider is. They do not change.
@@ -42,12 +45,18 @@ type endpoints struct {
 	sendsIssuer         bool
 	style               oauth2.AuthStyle
 	ids                 *jwt.Verifier // of ID tokens; nil without an Issuer
-	until               time.Time     // when they have to be discovered again; zero is never
 }
 
 // errBusy, or an error that wraps it, means that a provider did not answer: the
 // same may succeed later. Any other error of upstream is final.
 var errBusy = errors.New("the provider does not answer")
+
+// awayError is errBusy with its cause. Its text leaves the cause out, which may have
+// an address inside the network.
+type awayError struct{ cause error }
+
+func (*awayError) Error() string     { return errBusy.Error() }
+func (e *awayError) Unwrap() []error { return []error{errBusy, e.cause} }
 
 // refusedError is the answer of a provider that refuses.
 type refusedError struct {
@@ -117,7 +126,7 @@ func (u *upstream) ask(ctx context.Context, fn func(ctx context.Context) error) 
 	ctx, cancel := context.WithTimeout(ctx, providerTimeout)
 	defer cancel()
 	// On a goroutine of its own: the transport and Provider.User are users' code.
-	err := safely.Known(safely.Try(func() error { return fn(context.WithValue(ctx, oauth2.HTTPClient, u.web)) }))
+	err := safely.Try(func() error { return fn(context.WithValue(ctx, oauth2.HTTPClient, u.web)) })
 	if failed, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 		status := 0
 		if failed.Response != nil {
@@ -129,41 +138,43 @@ func (u *upstream) ask(ctx context.Context, fn func(ctx context.Context) error) 
 		}
 		return err
 	}
-	var invalid *auth.Error
-	if err == nil || errors.As(err, &invalid) || errors.Is(err, errBadToken) {
+	invalid, ok := errors.AsType[*auth.Error](err)
+	if err == nil || ok && invalid.Status == http.StatusUnauthorized || errors.Is(err, errBadToken) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", errBusy, err)
+	return &awayError{err}
 }
 
 // errBadToken is wrapped by errors of an ID token, or its lack.
 var errBadToken = errors.New("the ID token is not valid")
 
 // at returns the endpoints, which the first call discovers. If they cannot be
-// discovered again later, those that are known stay.
+// discovered again later, those that are known stay. A discovery that failed is the
+// answer to all calls for discoveryPause.
 func (u *upstream) at(ctx context.Context) (*endpoints, error) {
+	if u.p.Issuer == "" {
+		return &endpoints{auth: u.p.AuthURL, token: u.p.TokenURL, revoke: u.p.RevokeURL}, nil
+	}
+	wait, stop := context.WithTimeout(ctx, providerTimeout)
+	defer stop()
 	select {
 	case u.lock <- struct{}{}:
 		defer func() { <-u.lock }()
-	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: %w", errBusy, context.Cause(ctx))
+	case <-wait.Done():
+		return nil, &awayError{context.Cause(wait)}
 	}
-	if u.found != nil && (u.found.until.IsZero() || time.Now().Before(u.found.until)) {
+	if !time.Now().Before(u.until) {
+		var e *endpoints
+		// A caller that is gone says nothing about the provider.
+		u.failed = u.ask(context.WithoutCancel(ctx), func(ctx context.Context) (err error) { e, err = u.discover(ctx); return err })
+		if u.until = time.Now().Add(discoveryPause); u.failed == nil {
+			u.found, u.until = e, time.Now().Add(discoveryAge)
+		}
+	}
+	if u.found != nil {
 		return u.found, nil
 	}
-	if u.p.Issuer == "" {
-		u.found = &endpoints{auth: u.p.AuthURL, token: u.p.TokenURL, revoke: u.p.RevokeURL}
-		return u.found, nil
-	}
-	var e *endpoints
-	err := u.ask(ctx, func(ctx context.Context) (err error) { e, err = u.discover(ctx); return err })
-	if err != nil && u.found == nil {
-		return nil, err
-	}
-	if err == nil {
-		u.found = e
-	}
-	return u.found, nil
+	return nil, u.failed
 }
 
 // discover gets the endpoints from the metadata of the provider.
@@ -177,7 +188,7 @@ func (u *upstream) discover(ctx context.Context) (*endpoints, error) {
 			return nil, fmt.Errorf("the metadata of %s: %w", u.p.Issuer, err)
 		}
 	}
-	e := &endpoints{auth: m.Authorize, token: m.Token, revoke: u.p.RevokeURL, sendsIssuer: m.SendsIssuer, until: time.Now().Add(discoveryAge)}
+	e := &endpoints{auth: m.Authorize, token: m.Token, revoke: u.p.RevokeURL, sendsIssuer: m.SendsIssuer}
 	if e.revoke == "" && jwt.SafeURL(m.Revoke) == nil {
 		e.revoke = m.Revoke
 	}
@@ -219,9 +230,13 @@ func (u *upstream) exchange(ctx context.Context, code, verifier, redirect string
 	return t, err
 }
 
-// over are errors by which a provider says that a user's tokens have ended. Others,
-// such as invalid_client, are about this server and not about the user.
-var over = []string{"invalid_grant", "access_denied", "login_required", "interaction_required", "consent_required", "bad_refresh_token"}
+// aboutUs are errors by which a provider refuses this server, not a user. Any other
+// means that the tokens of the user have ended: providers have names of their own for
+// that.
+var aboutUs = []string{
+	"", "invalid_client", "invalid_request", "invalid_scope", "unsupported_grant_type", "slow_down", "server_error",
+	"incorrect_client_credentials", "invalid_client_id", "bad_client_secret", // of GitHub and Slack
+}
 
 // refresh gets newer tokens, keeping the refresh token if the provider gives no
 // other.
@@ -234,7 +249,7 @@ func (u *upstream) refresh(ctx context.Context, t *oauth2.Token) (newer *oauth2.
 		newer, err = u.config(e, "").TokenSource(ctx, &oauth2.Token{RefreshToken: t.RefreshToken}).Token()
 		return err
 	})
-	if refused, ok := errors.AsType[*refusedError](err); ok && !slices.Contains(over, refused.code) && !errors.Is(err, errBusy) {
+	if refused, ok := errors.AsType[*refusedError](err); ok && !errors.Is(err, errBusy) && (refused.status == http.StatusUnauthorized || slices.Contains(aboutUs, refused.code)) {
 		err = fmt.Errorf("%w: %w", errBusy, err)
 	}
 	return newer, err

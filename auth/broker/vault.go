@@ -135,7 +135,7 @@ func (v *vault) read(ctx context.Context, key scale.Key) (*kept, scale.Rev, erro
 		err = found[0].Err
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("%w: %w", errBusy, err)
+		return nil, 0, &awayError{err}
 	}
 	if found[0].Rev == 0 {
 		return nil, 0, errNone
@@ -176,7 +176,7 @@ func (v *vault) write(ctx context.Context, key scale.Key, prev scale.Rev, k *kep
 	case errors.Is(err, scale.ErrChanged):
 		return 0, err
 	case err != nil:
-		return 0, fmt.Errorf("%w: %w", errBusy, err)
+		return 0, &awayError{err}
 	}
 	return written[0].Rev, nil
 }

@@ -41,6 +41,7 @@ type idp struct {
 	mu      sync.Mutex
 	key     *ecdsa.PrivateKey
 	user    string
+	nonce   string                              // of the last visit
 	codes   map[string]url.Values               // what a code was asked with
 	refresh map[string]string                   // user of a refresh token
 	gone    map[string]bool                     // users who have left
@@ -185,7 +186,7 @@ func (p *idp) visit(t testing.TB, where string) (back string) {
 	defer p.mu.Unlock()
 	q.Set("user", p.user)
 	code := rand.Text()
-	p.codes[code] = q
+	p.codes[code], p.nonce = q, q.Get("nonce")
 	return q.Get("redirect_uri") + "?" + url.Values{"code": {code}, "state": {q.Get("state")}}.Encode()
 }
 

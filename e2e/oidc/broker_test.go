@@ -29,6 +29,7 @@ type program struct {
 	name  string
 	lines *bufio.Scanner
 	wait  func() error
+	kill  func() error
 }
 
 // start starts a program, which is stopped with the test.
@@ -59,11 +60,14 @@ func start(t *testing.T, dir string, env []string, command string, args ...strin
 			t.Logf("%s: %s", filepath.Base(command), text)
 		}
 	})
-	return &program{t, filepath.Base(command), bufio.NewScanner(out), cmd.Wait}
+	return &program{t, filepath.Base(command), bufio.NewScanner(out), cmd.Wait, cmd.Process.Kill}
 }
 
-// line returns the next line; "" at the end.
+// line returns the next line; "" at the end. A program that prints none for two minutes
+// is ended.
 func (p *program) line() string {
+	late := time.AfterFunc(2*time.Minute, func() { _ = p.kill() })
+	defer late.Stop()
 	if !p.lines.Scan() {
 		return ""
 	}

@@ -30,7 +30,7 @@ func TestBrokerConformance(t *testing.T) {
 	p := newProvider(t)
 	endpoint, issuer, _ := newDoor(t, p, "http://127.0.0.1:"+port+"/callback")
 	suite := filepath.Join(modules, "@modelcontextprotocol", "conformance", "dist", "index.js")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // the suite waits for five
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // the suite waits for five
 	defer cancel()
 	cmd := exec.CommandContext(ctx, node, suite, "authorization", "--url", issuer, "--resource", endpoint, "--client-id", "suite", "--port", port)
 	out, err := cmd.StdoutPipe()

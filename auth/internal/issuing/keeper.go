@@ -3,6 +3,7 @@ package issuing
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"strings"
 
 	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
@@ -52,7 +53,7 @@ func (k *Keeper) SealText(use, place string, parts ...string) string {
 // OpenText opens what SealText has sealed for the same use and place.
 func (k *Keeper) OpenText(use, place, text string, want int) ([]string, bool) {
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil {
+	if err != nil || strings.ContainsAny(text, "\r\n") { // which base64 leaves out
 		return nil, false
 	}
 	return k.Open(use, place, sealed, want)

@@ -86,7 +86,7 @@ func (us *Users) bindUser(key scale.Key) []byte { return seal.Binding(us.k.issue
 
 // Change changes the entry of a user, by compare-and-set. fn gets the entry, an
 // empty one if there is none, and says whether it is to be written; its error is
-// returned either way. It may be called several times.
+// returned unless the write fails. It may be called several times.
 func (us *Users) Change(ctx context.Context, user string, fn func(u *User) (write bool, err error)) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
@@ -107,8 +107,11 @@ func (us *Users) Change(ctx context.Context, user string, fn func(u *User) (writ
 			return result
 		}
 		done, err := us.put(ctx, key, rev, u)
-		if err != nil || done {
-			return errors.Join(err, result)
+		if err != nil {
+			return err
+		}
+		if done {
+			return result
 		}
 	}
 	return errGone

@@ -1,0 +1,258 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/auth/internal/issuing"
+	"github.com/talaria-go/mcp/mcptest"
+	"github.com/talaria-go/mcp/scale"
+)
+
+// reading counts the bytes that are read of it.
+type reading struct {
+	io.Reader
+	n int
+}
+
+func (r *reading) Read(p []byte) (int, error) { n, err := r.Reader.Read(p); r.n += n; return n, err }
+
+// A form of a stranger is not read beyond 64 KiB, at any endpoint.
+func TestLongForms(t *testing.T) {
+	w := newWorld(t, 1, nil)
+	part := "--x\r\nContent-Disposition: form-data; name=\"f\"; filename=\"f\"\r\n\r\n"
+	for _, path := range []string{"/connect", "/consent", "/token", "/revoke", "/register"} {
+		for kind, begin := range map[string]string{"multipart/form-data; boundary=x": part, "application/x-www-form-urlencoded": "form="} {
+			body := &reading{Reader: io.MultiReader(strings.NewReader(begin), strings.NewReader(strings.Repeat("a", 1<<20)))}
+			r := httptest.NewRequest(http.MethodPost, self+path, body)
+			r.Header.Set("Content-Type", kind)
+			if rec := w.serve(r); rec.Code < 400 || rec.Code >= 500 || body.n > 70<<10 {
+				t.Errorf("%s %s: status %d, %d bytes were read", path, kind, rec.Code, body.n)
+			}
+		}
+	}
+}
+
+// Status 401 of a provider without ID tokens ends the logins of a user. Any other
+// status, such as 403 of a rate limit, means that it does not answer.
+func TestCheckByUser(t *testing.T) {
+	for status, want := range map[int]int{200: 200, 401: 400, 403: 200, 404: 200, 429: 200, 500: 200} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			bubble(t, func(t *testing.T, n int) {
+				w := &world{t: t, idp: newIDP(t)}
+				answer, store := 200, scale.NewLocal()
+				github := GitHub("front", "hush")
+				github.AuthURL, github.TokenURL = idpURL+"/authorize?company=1", idpURL+"/token"
+				for range n {
+					b, err := New(self, github, &Options{
+						Resources: []string{endpoint}, Keys: testKeys, Store: store, Scopes: []Scope{{Name: "notes:read"}, {Name: "notes:write"}},
+						Transport: transport(func(r *http.Request) (*http.Response, error) {
+							if r.URL.Host != "api.github.com" {
+								return w.idp.RoundTrip(r)
+							}
+							return &http.Response{StatusCode: answer, Status: fmt.Sprint(answer), Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"id":1}`)), Request: r}, nil
+						}),
+					})
+					if err != nil {
+						t.Fatal(err)
+					}
+					w.add(b)
+				}
+				tok := w.enter()
+				answer = status
+				time.Sleep(61 * time.Minute)
+				if got, code, _ := w.renew(tok); got != want {
+					t.Errorf("status %d %s, want %d", got, code, want)
+				}
+			})
+		})
+	}
+}
+
+// Metadata that does not come costs each caller ten seconds at most, and then nothing
+// for ten seconds. Metadata that is known is used.
+func TestDiscoveryHangs(t *testing.T) {
+	for _, known := range []bool{false, true} {
+		t.Run(fmt.Sprintf("known %v", known), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p, asked := newIDP(t), 0
+				hangs := transport(func(r *http.Request) (*http.Response, error) {
+					asked++
+					<-r.Context().Done()
+					return nil, r.Context().Err()
+				})
+				u := newUpstream(&Provider{Issuer: idpURL, ClientID: "front"}, p)
+				if known {
+					if _, err := u.at(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(discoveryAge)
+				}
+				u.web.Transport = hangs
+				begin := time.Now()
+				var callers sync.WaitGroup
+				for range 3 {
+					callers.Go(func() {
+						if _, err := u.at(t.Context()); err != nil && !errors.Is(err, errBusy) {
+							t.Error(err)
+						}
+						if waited := time.Since(begin); waited > providerTimeout {
+							t.Errorf("a caller waited for %s", waited)
+						}
+					})
+				}
+				callers.Wait()
+				begin, asked = time.Now(), 0
+				if e, err := u.at(t.Context()); known != (err == nil && e != nil) || time.Since(begin) > 0 || asked != 0 {
+					t.Errorf("then: %v after %s, asked %d times", err, time.Since(begin), asked)
+				}
+				u.web.Transport = p
+				time.Sleep(discoveryPause)
+				if _, err := u.at(t.Context()); err != nil || p.asked["/.well-known/openid-configuration"] == 0 {
+					t.Errorf("at last: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// Whatever a provider calls it, an answer to a refresh that is not about this server
+// means that the tokens of the user have ended.
+func TestRefusalsOfARefresh(t *testing.T) {
+	for _, tt := range []struct {
+		status int
+		code   string
+		busy   bool
+	}{
+		{400, "invalid_grant", false}, {400, "access_denied", false}, {403, "unauthorized_client", false}, {200, "bad_refresh_token", false}, {200, "invalid_refresh_token", false},
+		{400, "interaction_required", false},
+		{401, "invalid_client", true}, {400, "invalid_client", true}, {401, "unauthorized_client", true}, {200, "incorrect_client_credentials", true}, {400, "invalid_scope", true},
+		{400, "temporarily_unavailable", true}, {429, "invalid_grant", true}, {503, "invalid_grant", true}, {403, "", true}, {404, "", true},
+	} {
+		p := newIDP(t)
+		p.answer = func(*http.Request) (int, string) { return tt.status, asJSON(map[string]string{"error": tt.code}) }
+		u := newUpstream(&Provider{Issuer: idpURL, ClientID: "front"}, p)
+		if _, err := u.refresh(t.Context(), &oauth2.Token{RefreshToken: "rt"}); err == nil || errors.Is(err, errBusy) != tt.busy {
+			t.Errorf("%d %q: %v, want busy %v", tt.status, tt.code, err, tt.busy)
+		}
+	}
+}
+
+// A client that is a document is accepted by its ID: at another replica nothing else
+// is known of it at a refresh.
+func TestAcceptOfADocument(t *testing.T) {
+	const id = "https://app.example.com/client.json"
+	web := &http.Client{Transport: docs{id: asJSON(map[string]any{"client_id": id, "client_name": "App", "redirect_uris": []string{redirect}, "grant_types": []string{"authorization_code", "refresh_token"}})}}
+	var asked []string
+	w := newWorld(t, 2, func(o *Options) {
+		o.Accept = func(_ context.Context, c *Client) error {
+			if asked = append(asked, strings.TrimSpace(c.ID+" "+c.Name)); c.ID != id {
+				return errors.New("no")
+			}
+			return nil
+		}
+	})
+	for _, b := range w.brokers {
+		b.entrance.protocol.SetDocuments(web)
+	}
+	w.handlers = w.handlers[:1]
+	_, m := w.post("/token", codeForm(id, w.browser().login(query(id)).Get("code")))
+	other := w.brokers[1].Middleware(http.NotFoundHandler())
+	w.handlers[0] = other
+	if status, code, _ := w.renew(tokens{client: id, refresh: fmt.Sprint(m["refresh_token"])}); status != 200 || asked[len(asked)-1] != id || asked[0] != id+" App" {
+		t.Errorf("%d %s, Accept was asked about %q", status, code, asked)
+	}
+}
+
+// What a transport says, or what it panics with, is in no text that a model or an
+// audit gets.
+func TestTextsOfFailures(t *testing.T) {
+	for name, fail := range map[string]func() error{
+		"error": func() error { return errors.New("dial tcp 10.1.2.3:443: connection refused") },
+		"panic": func() error { panic("10.1.2.3") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, armed := newWorld(t, 0, nil), false
+			b, err := New(self, &Provider{Issuer: idpURL, ClientID: "front", ClientSecret: "hush"}, &Options{
+				Resources: []string{endpoint}, Keys: testKeys, Scopes: []Scope{{"notes:read", ""}, {"notes:write", ""}},
+				Event: func(e Event) { w.events = append(w.events, e) },
+				Transport: transport(func(r *http.Request) (*http.Response, error) {
+					if armed {
+						return nil, fail()
+					}
+					return w.idp.RoundTrip(r)
+				}),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			service, err := b.Service("idp", nil, &ServiceOptions{Origins: []string{idpURL}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.add(b)
+			back := w.browser()
+			answer := back.allow(query(w.register(redirect)))
+			armed = true
+			back.page("answer", 503, "does not answer", answer, nil)
+			if err := b.vault.save(t.Context(), "https://id.example.com#alice", "", &oauth2.Token{AccessToken: "a", RefreshToken: "r", Expiry: time.Now().Add(-time.Hour)}); err != nil {
+				t.Fatal(err)
+			}
+			_, err = service.Token(mcptest.Frame(t, mcptest.As(mcp.Identity{Issuer: idpURL, Subject: "alice"})))
+			if err == nil || !errors.Is(err, errBusy) || err.Error() != "broker: the tokens of idp are not available now: try again in a minute" {
+				t.Errorf("the error of the handler: %v", err)
+			}
+			if len(w.events) != 1 || w.events[0].Err == nil || strings.Contains(w.events[0].Err.Error(), "10.1.2.3") || strings.Contains(w.events[0].Err.Error(), ".go:") {
+				t.Errorf("events %v", w.events)
+			}
+		})
+	}
+}
+
+// A code that comes again while the store cannot be written gets 503, since its login
+// has not ended. It has when the code comes once more.
+func TestReuseWhileTheStoreIsAway(t *testing.T) {
+	store := &oneFailure{Store: scale.NewLocal(), twice: true, at: -2}
+	w := newWorld(t, 2, func(o *Options) { o.Store = store })
+	client := w.register(redirect)
+	form := codeForm(client, w.browser().login(query(client)).Get("code"))
+	w.post("/token", form)
+	store.mu.Lock()
+	store.n, store.at = 0, 2 // after the entry was read
+	store.mu.Unlock()
+	if status, m := w.post("/token", form); status != 503 || m["error"] != "temporarily_unavailable" {
+		t.Errorf("a code again: %d %v", status, m)
+	}
+	if status, m := w.post("/token", form); status != 400 || m["error"] != "invalid_grant" {
+		t.Errorf("and again: %d %v", status, m)
+	}
+	if got := fmt.Sprint(w.kinds()); got != "[login reused]" {
+		t.Errorf("events %s", got)
+	}
+}
+
+// One text is one token: a line break in it is not left out.
+func TestLineBreaks(t *testing.T) {
+	w := newWorld(t, 1, nil)
+	tok := w.enter()
+	w.browser().page("client", 400, issuing.TextUnknown, self+"/authorize?"+query(tok.client[:9]+"\n"+tok.client[9:]).Encode(), nil)
+	if got := w.user(tokens{access: tok.access[:9] + "\r\n" + tok.access[9:]}); !strings.Contains(got, "not one of this server") {
+		t.Errorf("token: %s", got)
+	}
+	if status, m := w.post("/token", url.Values{"grant_type": {"refresh_token"}, "client_id": {tok.client}, "refresh_token": {tok.refresh + "\n"}}); status != 400 {
+		t.Errorf("refresh token: %d %v", status, m)
+	}
+}
