@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/talaria-go/mcp/auth"
@@ -44,8 +45,8 @@ type Options struct {
 	// it may be all that c has: decide about such a client by its ID.
 	Accept func(ctx context.Context, c *Client) error
 	// Permit, if not nil, says who may enter, and with which of id.Scopes. It is asked
-	// at a login and after each check at the provider; an error refuses. nil lets
-	// every user of the provider enter with all scopes.
+	// at a login and after each check at the provider, which may give fewer claims
+	// then; an error refuses. nil lets every user of the provider enter with all scopes.
 	Permit func(ctx context.Context, id *auth.Identity) (scopes []string, err error)
 	// Clients are registered beforehand.
 	Clients []Client
@@ -205,14 +206,14 @@ func (b *Broker) faults() (faults []error) {
 
 // Middleware answers the requests to the endpoints and pages of the Broker; all
 // others pass to next. It goes before the router of the whole host, as
-// auth.Resource.Metadata does, and after the Services were made. With an issuer on
-// this machine, requests for another host are refused (DNS rebinding).
+// auth.Resource.Metadata does. With an issuer on this machine, requests for another
+// host are refused (DNS rebinding).
 func (b *Broker) Middleware(next http.Handler) http.Handler {
-	paths := b.entrance.paths()
-	at, _ := url.Parse(b.issuer) // New has parsed it
+	paths := sync.OnceValue(b.entrance.paths) // routers call this before the Services are made
+	at, _ := url.Parse(b.issuer)              // New has parsed it
 	local := outbound.Loopback(at.Hostname())
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		methods, ours := paths[r.URL.Path]
+		methods, ours := paths()[r.URL.Path]
 		serve := methods[r.Method]
 		switch {
 		case !ours:

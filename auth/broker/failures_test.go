@@ -256,3 +256,71 @@ func TestLineBreaks(t *testing.T) {
 		t.Errorf("refresh token: %d %v", status, m)
 	}
 }
+
+// A service that a replica does not have any more ends the visits for it.
+func TestServiceIsGone(t *testing.T) {
+	s := newShop(t, 1, false)
+	b := s.browser()
+	_, _, to := b.press(s.linkOf("alice"), "connect")
+	delete(s.brokers[0].services, "tracker")
+	b.page("answer", 403, issuing.TextOver, s.idp.visit(t, to), nil)
+}
+
+// A Service may be made after the Middleware, as a router wants it.
+func TestServiceAfterMiddleware(t *testing.T) {
+	w := newWorld(t, 1, nil)
+	if _, err := w.brokers[0].Service("late", GitHub("x", "y"), nil); err != nil {
+		t.Fatal(err)
+	}
+	if rec := w.serve(httptest.NewRequest(http.MethodGet, self+"/callback/late", nil)); rec.Code != http.StatusForbidden {
+		t.Errorf("status %d", rec.Code)
+	}
+}
+
+// The form of the connect page is taken from that page alone.
+func TestConnectFromAnotherSite(t *testing.T) {
+	for site, want := range map[string]int{"same-origin": 303, "": 303, "cross-site": 403, "same-site": 403, "none": 403} {
+		s := newShop(t, 1, false)
+		b := s.browser()
+		_, page, _ := b.open(s.linkOf("alice"), nil)
+		form := url.Values{"form": {hiddenForm.FindStringSubmatch(page)[1]}, "answer": {"connect"}}
+		r := httptest.NewRequest(http.MethodPost, self+"/connect", strings.NewReader(form.Encode()))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Sec-Fetch-Site", site)
+		for _, c := range b.jar.Cookies(r.URL) {
+			r.AddCookie(c)
+		}
+		if rec := s.serve(r); rec.Code != want {
+			t.Errorf("%q: status %d, want %d", site, rec.Code, want)
+		}
+	}
+}
+
+// A client may repeat offline_access when it refreshes, as it asked for it.
+func TestOfflineAtARefresh(t *testing.T) {
+	w := newWorld(t, 2, nil)
+	tok := w.enter()
+	for _, tt := range []struct{ scope, want string }{
+		{"notes:read offline_access", "alice notes:read"}, {"offline_access", "alice notes:read notes:write"},
+	} {
+		status, code, next := w.renew(tok, "scope", tt.scope)
+		if status != 200 || w.user(next) != tt.want {
+			t.Fatalf("%s: %d %s", tt.scope, status, code)
+		}
+		tok = next
+	}
+}
+
+// An audit names a client by its ID, and no text with a line break is one.
+func TestClientsOfTheAudit(t *testing.T) {
+	w := newWorld(t, 1, func(o *Options) { o.Accept = func(context.Context, *Client) error { return errors.New("no") } })
+	w.post("/register", url.Values{"json": {`{"client_name":"r.other","redirect_uris":["` + redirect + `"]}`}})
+	if len(w.events) != 1 || w.events[0].Client == "r.other" || !strings.HasPrefix(w.events[0].Client, "r.") {
+		t.Errorf("events %v", w.events)
+	}
+	for _, id := range []string{"https://app.example.com/a\nlogin alice", "https://app.example.com/\u202e"} {
+		if status, m := w.post("/token", codeForm(id, "x")); status != 401 || m["error"] != "invalid_client" || len(w.events) != 1 {
+			t.Errorf("%q: %d %v, events %v", id, status, m, w.events)
+		}
+	}
+}

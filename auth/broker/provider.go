@@ -132,7 +132,10 @@ func (p *Provider) faults(login bool) (faults []error) {
 		fault("set Issuer, or AuthURL and TokenURL, but not both")
 	case p.Issuer != "":
 		safe("Issuer", p.Issuer)
-		for _, tenant := range []string{"/", "/common/", "/organizations/", "/consumers/"} {
+		if login && p.Scopes != nil && !slices.Contains(p.Scopes, "openid") && p.User == nil {
+			fault("Scopes lack openid: without it the provider does not name the user")
+		}
+		for _, tenant := range []string{"/", "//", "/common/", "/organizations/", "/consumers/"} {
 			if strings.HasPrefix(p.Issuer, "https://login.microsoftonline.com"+tenant+"v2.0") {
 				fault("Issuer %q has no single tenant: name the tenant by its id", p.Issuer)
 			}

@@ -47,6 +47,8 @@ func TestFaults(t *testing.T) {
 		"times":   {self, p, &Options{Resources: []string{endpoint}, Keys: testKeys, Lifetime: -1, Refresh: 1}, []string{"Lifetime", "Refresh"}},
 		"email":   {self, &Provider{Issuer: idpURL, ClientID: "x", Subject: "email"}, &Options{Resources: []string{endpoint}, Keys: testKeys}, []string{`Subject "email" can change hands`}},
 		"tenant":  {self, Entra("common", "x", "y"), &Options{Resources: []string{endpoint}, Keys: testKeys}, []string{"no single tenant"}},
+		"unset":   {self, Entra("", "x", "y"), &Options{Resources: []string{endpoint}, Keys: testKeys}, []string{"no single tenant"}},
+		"openid":  {self, &Provider{Issuer: idpURL, ClientID: "x", Scopes: []string{"email"}}, &Options{Resources: []string{endpoint}, Keys: testKeys}, []string{"Scopes lack openid"}},
 		"no user": {self, &Provider{AuthURL: idpURL + "/a", TokenURL: idpURL + "/t", ClientID: "x"}, &Options{Resources: []string{endpoint}, Keys: testKeys}, []string{"User is missing"}},
 		"both":    {self, &Provider{Issuer: idpURL, AuthURL: "http://a.example.com"}, &Options{Resources: []string{endpoint}, Keys: testKeys}, []string{"not both", "ClientID is missing"}},
 	} {

@@ -182,6 +182,9 @@ func (v *visits) arrive(w http.ResponseWriter, r *http.Request, service string) 
 		u = s.up
 	}
 	from, why := v.open(w, r, service)
+	if from != nil && from.service != "" && v.b.services[from.service] == nil {
+		from, why = nil, issuing.TextOver // a replica that has it not, or no longer
+	}
 	if from == nil {
 		v.b.pages.fault(w, http.StatusForbidden, why)
 		return

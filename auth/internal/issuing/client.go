@@ -169,10 +169,11 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 	}
 	c, err := s.registered(m.ID)
 	if err == nil {
-		err = s.c.Accept(r.Context(), c)
+		if err = s.c.Accept(r.Context(), c); err != nil {
+			s.c.Event("refused", c.ID, nil, err)
+		}
 	}
 	if err != nil {
-		s.c.Event("refused", m.Name, nil, err)
 		refuse(w, "unauthorized_client", "this server does not let this client in")
 		return
 	}
@@ -220,7 +221,9 @@ func (s *Server) registered(id string) (*Client, error) {
 }
 
 // isDocument reports whether a client_id is the URL of a metadata document.
-func isDocument(id string) bool { return strings.HasPrefix(id, "https://") && len(id) <= maxURL }
+func isDocument(id string) bool {
+	return strings.HasPrefix(id, "https://") && len(id) <= maxURL && !strings.ContainsFunc(id, notPrinted)
+}
 
 // authenticate returns the client of a request to the token endpoint. Clients that
 // are a document are public, so that nothing is fetched for them here.

@@ -222,7 +222,9 @@ func (s *Server) refresh(w http.ResponseWriter, r *http.Request, c *Client) erro
 			return false, &refusal{"invalid_target", "the resource is another than that of the refresh token", nil}
 		}
 		scopes = l.Scopes
-		if wanted := strings.Fields(r.PostForm.Get("scope")); len(wanted) > 0 {
+		wanted := strings.Fields(r.PostForm.Get("scope"))
+		wanted = slices.DeleteFunc(wanted, func(s string) bool { return s == Offline }) // a login with refresh tokens has it
+		if len(wanted) > 0 {
 			scopes = wanted
 		}
 		if slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(l.Scopes, s) }) {
