@@ -232,8 +232,10 @@ func TestAnswerCosts(t *testing.T) {
 		}
 		g.wantMessages(t, "0", "1", "2", "3", "4")
 		hour := func() int64 {
+			synctest.Wait()
 			before := r.store.looks.Load()
 			time.Sleep(time.Hour)
+			synctest.Wait() // timers that fire at this instant count
 			return r.store.looks.Load() - before
 		}
 		with := hour()

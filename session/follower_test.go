@@ -787,7 +787,12 @@ func TestFollowerHeld(t *testing.T) {
 			l.err = there.ServeStream(last, l)
 		}()
 		for l.opens.Load() == 0 {
-			time.Sleep(time.Millisecond)
+			select {
+			case <-l.done:
+				t.Fatalf("the stream ended before it was open: %v", l.err)
+			default:
+				time.Sleep(time.Millisecond)
+			}
 		}
 		return l
 	}

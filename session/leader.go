@@ -97,9 +97,9 @@ func (l *leader) run() {
 
 // isOver reports whether the follower has left or the session has ended.
 func (l *leader) isOver() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.left || l.session != nil && l.session.Ended() && !l.resumer.isClosed()
+	// The lock of the resumer comes before that of the leader.
+	ended := l.session != nil && l.session.Ended() && !l.resumer.isClosed()
+	return ended || l.isLeft()
 }
 
 // flushLast writes the rest when the replica ends. A follower that is still attached gets no

@@ -287,7 +287,7 @@ func (l *savedAnswers) open(box string, data []byte) (batch followBatch, message
 
 // send sends what the store has of a stream to a client that has got what comes up to from,
 // which it moves on. found is false if the answer is not there; answers that the client has
-// count as sent.
+// count as sent. The client of a failed write comes back, so that also counts as found.
 func (l *savedAnswers) send(s *Session, from *eventID, to core.EventWriter) (found bool, err error) {
 	box := answerBoxName(s.id, from.node, from.stream)
 	var pos scale.Rev
@@ -310,7 +310,9 @@ func (l *savedAnswers) send(s *Session, from *eventID, to core.EventWriter) (fou
 			for event, message := range batch.all(messages) {
 				found = found || event.Answer
 				if from.precedes(event.ID) {
-					_ = to.Event(event.ID, message) // a client that is gone may come back
+					if to.Event(event.ID, message) != nil { // a client that is gone may come back
+						return true, nil
+					}
 					*from, _ = parseEventID(event.ID)
 				}
 			}
