@@ -20,6 +20,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/talaria-go/mcp/internal/replica"
@@ -82,6 +83,8 @@ type Bus struct {
 	retention time.Duration // boxes of replicas, and their records
 	watcher   scale.Watcher
 	done      chan struct{}
+	closing   atomic.Bool
+	closed    chan struct{} // at the end of Close
 	stop      context.CancelFunc
 	ctx       context.Context
 
@@ -114,7 +117,7 @@ type hint struct {
 // New makes a Bus with a new name.
 func New(c Config) *Bus {
 	o := &Bus{
-		config: c, replicaID: strconv.FormatUint(1+rand.Uint64N(math.MaxUint64), 36), wake: make(chan struct{}, 1), done: make(chan struct{}), handlers: make(map[string]func(Message)),
+		config: c, replicaID: strconv.FormatUint(1+rand.Uint64N(math.MaxUint64), 36), wake: make(chan struct{}, 1), done: make(chan struct{}), closed: make(chan struct{}), handlers: make(map[string]func(Message)),
 		retention: max(minRetention, min(c.MaxWait, maxRetention-replica.DeadAfter)+replica.DeadAfter), lastRead: make(map[string]scale.Rev), unknownKinds: make(map[string]bool),
 	}
 	o.inbox = "node:" + o.replicaID
@@ -248,8 +251,13 @@ func (o *Bus) lookup(ctx context.Context, node string) (known, lives bool, err e
 
 // Close deregisters the replica, handles what has arrived, and ends the Bus, which must
 // have been started. ctx bounds the use of the store. That has at least a second, so that
-// others do not wait for this replica.
+// others do not wait for this replica. A further call waits for the first one.
 func (o *Bus) Close(ctx context.Context) {
+	if o.closing.Swap(true) {
+		<-o.closed
+		return
+	}
+	defer close(o.closed)
 	if ctx.Err() != nil {
 		short, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()

@@ -466,3 +466,40 @@ func TestHandle(t *testing.T) {
 		a.Handle("x", func(Message) {})
 	})
 }
+
+// slowTake is a Store that needs a second for Take, and counts.
+type slowTake struct {
+	scale.Store
+	taken atomic.Int32
+}
+
+func (s *slowTake) Take(ctx context.Context, op scale.Take) (scale.Box, error) {
+	s.taken.Add(1)
+	time.Sleep(time.Second)
+	return s.Store.Take(ctx, op)
+}
+
+// Several calls of Close at once end the Bus once, and all wait for that.
+func TestCloseTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &slowTake{Store: scale.NewLocal()}
+		a := open(t, store, key)
+		synctest.Wait()
+		time.Sleep(2 * time.Second)
+		store.taken.Store(0)
+		began := time.Now()
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				a.Close(t.Context())
+				if took := time.Since(began); took < time.Second {
+					t.Errorf("Close has returned after %v", took)
+				}
+			})
+		}
+		all.Wait()
+		if n := store.taken.Load(); n != 1 || len(a.errs) > 0 {
+			t.Errorf("the inbox was closed %d times: %v", n, a.errs)
+		}
+	})
+}
