@@ -22,6 +22,7 @@ const (
 	ownerBeat  = 8 * time.Second
 	claimMost  = 100         // subscriptions of one call
 	renewMost  = 256         // of one call
+	keepMost   = 200         // positions that are kept in one beat
 	claimPause = time.Second // before a claim of what others have given away
 
 	leased  = "leased"
@@ -150,7 +151,7 @@ func (w *Webhooks) beat() {
 		case s.busy:
 		case s.feed.birth != "" && s.needs(now):
 			w.begin(s, nil)
-		case now.Sub(s.kept) >= keepEvery && (s.since > 0 || s.state().At != s.sub.At):
+		case len(old) < keepMost && (s.passed > w.keepPassed() || now.Sub(s.kept) >= keepEvery && (s.since > 0 || s.state().At != s.sub.At)):
 			old = append(old, s)
 		}
 	}
@@ -499,7 +500,7 @@ func (w *Webhooks) Drain() {
 	}
 	w.draining = true
 	if w.config.Shared {
-		close(w.left)
+		w.leave()
 	}
 	w.mu.Unlock()
 	w.giveAway()
@@ -534,7 +535,7 @@ func (w *Webhooks) giveAway() {
 				for s := range work {
 					if err := w.release(w.ctx, s, time.Millisecond); err != nil && !errors.Is(err, errLost) {
 						failed.Do(func() { w.failed(err) })
-						w.forget(s.key) // others take it after its lease
+						w.forget(s) // others take it after its lease
 					}
 				}
 			})
@@ -550,9 +551,15 @@ func (w *Webhooks) giveAway() {
 	}
 }
 
-// Close ends all work: requests to endpoints may finish until ctx ends. It returns how
-// many subscriptions had something to do.
+// Close ends all work: requests to endpoints may finish until ctx ends, but the store has
+// at least a second. It returns how many subscriptions had something to do.
 func (w *Webhooks) Close(ctx context.Context) (waiting int) {
+	if ctx.Err() != nil {
+		short, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		ctx = short
+	}
+	defer context.AfterFunc(ctx, w.cancel)()
 	w.Drain()
 	w.mu.Lock()
 	for _, s := range w.own {
@@ -560,22 +567,12 @@ func (w *Webhooks) Close(ctx context.Context) (waiting int) {
 			waiting++
 		}
 	}
-	if !w.closed && !w.config.Shared {
-		close(w.left)
-	}
+	w.leave()
 	w.closed = true
 	w.mu.Unlock()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		w.ended.Wait()
-	}()
-	select {
-	case <-done:
-	case <-ctx.Done():
-	}
+	w.ended.Wait() // or w.ctx ends with ctx
+	w.giveAway()   // those whose requests have ended after Drain
 	w.cancel()
-	<-done
 	w.starting.Do(func() {})
 	if w.watcher != nil {
 		w.watcher.Close()

@@ -66,13 +66,9 @@ type outcome struct {
 // accepted reports whether the endpoint has taken what was sent.
 func (o *outcome) accepted() bool { return o.reason == "" }
 
-// post sends a signed body when principal has a turn, and reads at most most bytes of the
-// response. The error is that of ctx.
+// post sends a signed body, for which the principal has a turn, and reads at most most bytes
+// of the response. The error is that of ctx.
 func (s *sender) post(ctx context.Context, to *Subscription, id string, body []byte, most int) (out outcome, err error) {
-	if err := s.turns.take(ctx, to.Principal); err != nil {
-		return out, err
-	}
-	defer s.turns.give(to.Principal)
 	limited, cancel := context.WithTimeout(ctx, postTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(limited, http.MethodPost, to.URL, bytes.NewReader(body))

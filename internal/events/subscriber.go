@@ -19,7 +19,6 @@ import (
 const (
 	asksAtOnce  = 64               // questions that are asked in a row
 	keepAfter   = 16               // deliveries after which the position is kept
-	keepPassed  = DefaultKeep / 4  // bytes of events after which it is kept
 	keepEvery   = time.Hour        // time after which it is kept
 	retryStore  = time.Second      // pause after an error of the store
 	endedExpiry = 30 * time.Minute // how long the store keeps a subscription that has ended
@@ -103,19 +102,31 @@ func (w *Webhooks) adopt(s *subscriber, sub *Subscription, rev scale.Rev) {
 	s.sub, s.rev = sub, rev
 }
 
+// keepPassed is how many bytes of events pass before the position is kept: a quarter of a log.
+func (w *Webhooks) keepPassed() int { return w.config.Logs.config.Keep / 4 }
+
+// forgetKey ends the work for the subscription of a key, if there is one.
+func (w *Webhooks) forgetKey(key scale.Key) {
+	w.mu.Lock()
+	s := w.own[key]
+	w.mu.Unlock()
+	if s != nil {
+		w.forget(s)
+	}
+}
+
 // forget ends the work for a subscription.
-func (w *Webhooks) forget(key scale.Key) {
+func (w *Webhooks) forget(s *subscriber) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := w.own[key]
-	if s == nil {
+	if s.out {
 		return
 	}
 	s.out = true
 	if s.stop != nil {
 		s.stop()
 	}
-	delete(w.own, key)
+	delete(w.own, s.key)
 	delete(s.feed.subscribers, s)
 	if len(s.feed.subscribers) == 0 {
 		s.feed.stop()
@@ -157,7 +168,7 @@ func (w *Webhooks) step(ctx context.Context, s *subscriber, first *decided) bool
 	w.mu.Lock()
 	now, f := time.Now(), s.feed
 	ended, expired, removed, over := s.sub.Ended, !now.Before(s.sub.Expires), s.removed, w.config.Shared && now.After(s.until)
-	leaving := w.leaves()
+	sub, rev, leaving := s.sub, s.rev, w.leaves()
 	if !leaving && f.birth != "" && s.birth != f.birth {
 		s.birth, s.at, s.gap = f.birth, 0, true
 	}
@@ -170,10 +181,12 @@ func (w *Webhooks) step(ctx context.Context, s *subscriber, first *decided) bool
 	case over: // renewed soon, or lost
 		return w.wait(ctx, retryStore)
 	case ended != "":
-		w.terminate(ctx, s)
+		w.terminate(ctx, s, sub, rev)
 		return false
 	case expired:
-		w.expire(ctx, s)
+		if w.remove(ctx, s, rev) {
+			w.tell("webhook.ended", endedExpired, sub, 0)
+		}
 		return false
 	case removed:
 		return w.end(ctx, s, endedRemoved)
@@ -278,12 +291,14 @@ func (w *Webhooks) handle(ctx context.Context, s *subscriber, events []happening
 		}
 		w.pass(s, e, false)
 		w.mu.Lock()
-		full := s.since >= keepAfter || s.passed >= keepPassed
+		full := s.since >= keepAfter || s.passed > w.keepPassed()
 		w.mu.Unlock()
 		if full {
-			if err := w.keep(ctx, s, nil); err != nil {
+			if err := w.keep(ctx, s, nil); errors.Is(err, errLost) {
+				return false
+			} else if err != nil {
 				w.failed(err)
-				return !errors.Is(err, errLost) && ctx.Err() == nil
+				return ctx.Err() == nil
 			}
 		}
 	}
@@ -369,27 +384,9 @@ func (w *Webhooks) deliverEvent(ctx context.Context, s *subscriber, e happening)
 func (w *Webhooks) deliver(ctx context.Context, s *subscriber, id string, body []byte) (why string, ok bool) {
 	began := time.Now()
 	for attempt := 1; ; attempt++ {
-		w.mu.Lock()
-		sub, over := s.sub, s.out || w.config.Shared && time.Now().After(s.until)
-		w.mu.Unlock()
-		if over {
-			return "", false
-		}
-		if sub.Ended == "" && !time.Now().Before(sub.Expires) {
-			w.tell("delivery.dropped", droppedExpired, sub, time.Since(began))
-			return "", false
-		}
-		out, err := w.sender.post(ctx, sub, id, body, maxResponse)
-		if err != nil {
-			return "", false
-		}
-		w.mu.Lock()
-		if s.lastError = out.reason; out.accepted() {
-			s.delivered = time.Now().UTC()
-		}
-		w.mu.Unlock()
-		if out.accepted() {
-			return "", true
+		out, ok := w.attempt(ctx, s, id, body, began)
+		if !ok || out.accepted() {
+			return "", ok
 		}
 		pause, why := out.pause(attempt, time.Since(began))
 		if why != "" {
@@ -399,6 +396,42 @@ func (w *Webhooks) deliver(ctx context.Context, s *subscriber, id string, body [
 			return "", false
 		}
 	}
+}
+
+// attempt sends a body once, when the principal has a turn. ok is false if the work for the
+// subscription ends, or this replica leaves, before.
+func (w *Webhooks) attempt(ctx context.Context, s *subscriber, id string, body []byte, began time.Time) (out outcome, ok bool) {
+	w.mu.Lock()
+	who := s.sub.Principal
+	w.mu.Unlock()
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(w.going, cancel)
+	err := w.sender.turns.take(waiting, who)
+	stop()
+	if err != nil {
+		return out, false
+	}
+	defer w.sender.turns.give(who)
+	w.mu.Lock()
+	sub, over := s.sub, s.out || w.leaves() || w.config.Shared && time.Now().After(s.until)
+	w.mu.Unlock()
+	if over {
+		return out, false
+	}
+	if sub.Ended == "" && !time.Now().Before(sub.Expires) {
+		w.tell("delivery.dropped", droppedExpired, sub, time.Since(began))
+		return out, false
+	}
+	if out, err = w.sender.post(ctx, sub, id, body, maxResponse); err != nil {
+		return out, false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s.lastError = out.reason; out.accepted() {
+		s.delivered = time.Now().UTC()
+	}
+	return out, true
 }
 
 // sendGap tells the endpoint that events are missing.
@@ -435,10 +468,7 @@ func (w *Webhooks) end(ctx context.Context, s *subscriber, why string) bool {
 }
 
 // terminate sends the last message of a subscription that has ended, and forgets it.
-func (w *Webhooks) terminate(ctx context.Context, s *subscriber) {
-	w.mu.Lock()
-	sub := s.sub
-	w.mu.Unlock()
+func (w *Webhooks) terminate(ctx context.Context, s *subscriber, sub *Subscription, rev scale.Rev) {
 	fault := &protocol.Error{Code: wire.EventCode(wire.CodeEventForbidden, sub.Declared), Message: fmt.Sprintf("events of %s are not for this user any more", sub.Name)}
 	if sub.Ended == endedRemoved {
 		fault = &protocol.Error{
@@ -447,28 +477,15 @@ func (w *Webhooks) terminate(ctx context.Context, s *subscriber) {
 	}
 	body := wire.AppendControl(nil, wire.ControlTerminated, "error", wire.AppendError(nil, fault))
 	if _, ok := w.deliver(ctx, s, controlID(wire.ControlTerminated), body); ok {
-		w.remove(ctx, s)
+		w.remove(ctx, s, rev)
 	}
 }
 
-// expire ends a subscription whose time is over.
-func (w *Webhooks) expire(ctx context.Context, s *subscriber) {
-	w.mu.Lock()
-	sub := s.sub
-	w.mu.Unlock()
-	if w.remove(ctx, s) {
-		w.tell("webhook.ended", endedExpired, sub, 0)
-	}
-}
-
-// remove deletes a subscription, unless another write has changed it. It reports whether
-// it has.
-func (w *Webhooks) remove(ctx context.Context, s *subscriber) bool {
+// remove deletes a subscription, unless another write has changed it since rev. It reports
+// whether it has.
+func (w *Webhooks) remove(ctx context.Context, s *subscriber, rev scale.Rev) bool {
 	var written scale.Entry
 	for {
-		w.mu.Lock()
-		rev := s.rev
-		w.mu.Unlock()
 		var err error
 		if written, err = w.put(ctx, scale.Write{Key: s.key, Prev: rev, Notify: s.key.Partition}); err == nil {
 			break
@@ -481,7 +498,7 @@ func (w *Webhooks) remove(ctx context.Context, s *subscriber) bool {
 		w.found(s, written)
 		return false
 	}
-	w.forget(s.key)
+	w.forget(s)
 	return true
 }
 
@@ -500,7 +517,7 @@ func (w *Webhooks) release(ctx context.Context, s *subscriber, after time.Durati
 		write.Owner, write.DueIn, write.Index, write.Notify = "", after, offered, s.key.Partition
 	})
 	if err == nil {
-		w.forget(s.key)
+		w.forget(s)
 	}
 	return err
 }
@@ -533,6 +550,9 @@ func (w *Webhooks) write(ctx context.Context, s *subscriber, change func(*Subscr
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
+		if s.rev != rev && s.rev > written.Rev { // a later write was taken over
+			return nil
+		}
 		s.sub, s.rev, s.kept, s.since, s.passed, s.until = &next, written.Rev, began, 0, 0, began.Add(lease)
 		return nil
 	}
@@ -547,7 +567,7 @@ func (w *Webhooks) found(s *subscriber, e scale.Entry) bool {
 		now = w.read(e)
 	}
 	if now == nil {
-		w.forget(s.key)
+		w.forget(s)
 		return false
 	}
 	w.mu.Lock()

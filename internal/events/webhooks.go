@@ -156,8 +156,10 @@ type Webhooks struct {
 	health replica.Health
 	ctx    context.Context
 	cancel context.CancelFunc
-	wake   chan struct{} // of the loop that looks after subscriptions; has room for one
-	left   chan struct{} // closed when this replica leaves
+	wake   chan struct{}   // of the loop that looks after subscriptions; has room for one
+	left   <-chan struct{} // closed when this replica leaves
+	going  context.Context // ends then
+	leave  context.CancelFunc
 	ended  sync.WaitGroup
 
 	starting sync.Once
@@ -184,10 +186,12 @@ func NewWebhooks(config WebhookConfig) *Webhooks {
 	}
 	w := &Webhooks{
 		config: config, store: config.Logs.config.Store, sender: newSender(config.Loopback, config.Transport),
-		health: replica.Health{Lease: lease}, wake: make(chan struct{}, 1), left: make(chan struct{}),
+		health: replica.Health{Lease: lease}, wake: make(chan struct{}, 1),
 		own: map[scale.Key]*subscriber{}, feeds: map[string]*feed{}, changed: map[scale.Key]scale.Rev{}, gone: map[string]bool{},
 	}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
+	w.going, w.leave = context.WithCancel(context.Background())
+	w.left = w.going.Done()
 	return w
 }
 
@@ -271,6 +275,7 @@ func (w *Webhooks) Subscribe(ctx context.Context, r Request) (wire.EventSubscrip
 func (w *Webhooks) refresh(ctx context.Context, key scale.Key, found scale.Entry, old *Subscription, r *Request) (granted wire.EventSubscription, done bool, err error) {
 	now := time.Now()
 	s := *old
+	s.Prepared = nil // of the earlier identity
 	s.Expires, s.Identity, s.Revision, s.Declared = r.Expires, r.Identity, r.Revision, r.Declared
 	if !bytes.Equal(old.Secret, r.Secret) {
 		s.Secret, s.Earlier, s.Until = r.Secret, old.Secret, now.Add(twoSecrets)
@@ -337,6 +342,7 @@ func (w *Webhooks) create(ctx context.Context, key scale.Key, prev scale.Rev, r 
 		return granted, false, exhausted(fmt.Sprintf("this user has %d webhook subscriptions, which is the limit", perPrincipal), "subscriptions", perPrincipal)
 	}
 	w.tell("webhook.opened", "", &s, 0)
+	w.forgetKey(key) // one that has ended, with its position and its last message
 	if !leaving {
 		w.enter(key, &s, written.Rev, began)
 	}
@@ -357,7 +363,7 @@ func (w *Webhooks) Unsubscribe(ctx context.Context, s *Subscription) (bool, erro
 			return false, err
 		}
 		if written.Err == nil {
-			w.forget(key)
+			w.forgetKey(key)
 			if old == nil || old.Ended != "" || time.Now().After(old.Expires) {
 				return false, nil
 			}
@@ -411,17 +417,12 @@ func (w *Webhooks) verify(ctx context.Context, s *Subscription) error {
 		case pending.Err != nil:
 			continue // another request asks
 		}
-		state, ttl := endpointAgreed, agreedTTL
 		err = w.ask(ctx, s)
-		if err != nil {
-			state, ttl = endpointFailed+wire.ReasonTimeout, failedTTL
-			if fault, ok := errors.AsType[*protocol.Error](err); ok && fault.Code == wire.CodeEventCallback {
-				state = endpointFailed + fault.Data.(callbackData).Reason
-			}
-		}
-		write := scale.Write{Key: key, Prev: pending.Rev, Value: w.config.Seal.Seal(nil, []byte(state), binding), TTL: ttl}
-		if fault, ok := errors.AsType[*protocol.Error](err); ok && fault.Code == wire.CodeEventsExhausted {
-			write.Value, write.TTL = nil, 0 // it was not asked
+		write := scale.Write{Key: key, Prev: pending.Rev} // whether it agrees is not known
+		if err == nil {
+			write.Value, write.TTL = w.config.Seal.Seal(nil, []byte(endpointAgreed), binding), agreedTTL
+		} else if fault, ok := errors.AsType[*protocol.Error](err); ok && fault.Code == wire.CodeEventCallback {
+			write.Value, write.TTL = w.config.Seal.Seal(nil, []byte(endpointFailed+fault.Data.(callbackData).Reason), binding), failedTTL
 		}
 		// A client that gives up must not leave others waiting.
 		if _, kept := w.put(context.WithoutCancel(ctx), write); err == nil {
@@ -443,6 +444,11 @@ func (w *Webhooks) ask(ctx context.Context, s *Subscription) error {
 		fault := exhausted(fmt.Sprintf("%d callbacks of this user failed lately; try again in %d minutes", verifyPlaces, verifyTime/time.Minute), "verifications", verifyPlaces)
 		return fault
 	}
+	if err := w.sender.turns.take(ctx, s.Principal); err != nil { // nothing was sent
+		_, _ = w.put(context.WithoutCancel(ctx), scale.Write{Key: place, Prev: scale.Any})
+		return err
+	}
+	defer w.sender.turns.give(s.Principal)
 	var raw [challengeBytes]byte
 	_, _ = rand.Read(raw[:]) // never fails since Go 1.24
 	challenge := base64.RawURLEncoding.EncodeToString(raw[:])
