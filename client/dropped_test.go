@@ -172,11 +172,19 @@ func TestListChangesAreKept(t *testing.T) {
 		if len(seen) != 9 || dropped+others != int64(3*most) || others == 0 || b.size != 0 {
 			t.Errorf("%s: %d changes, %d others, %d dropped, %d bytes left", name, len(seen), others, dropped, b.size)
 		}
+		lost := push(changes[1], "")
 		for n := range 2 * most { // of as many subscriptions
-			push(changes[0], fmt.Sprint(n))
+			lost += push(changes[0], fmt.Sprint(n))
+		}
+		if first, last := b.queue[0], b.queue[len(b.queue)-1]; len(b.queue) != maxChanges+1 || first.Method != changes[1] || string(last.Params) != fmt.Sprint(2*most-1) || lost != int64(2*most-maxChanges) {
+			t.Errorf("%s: %d wait, %d are lost, %+v is last", name, len(b.queue), lost, last)
+		}
+		long := `"` + strings.Repeat("x", maxChange) + `"`
+		for range 2 * most { // of a length which makes comparing them expensive
+			push(changes[2], long)
 		}
 		if len(b.queue) != most {
-			t.Errorf("%s: %d wait", name, len(b.queue))
+			t.Errorf("%s: %d long ones wait", name, len(b.queue))
 		}
 	}
 }

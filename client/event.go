@@ -369,10 +369,11 @@ func (w *watch) stream(ctx context.Context, yield func(Occurrence, error) bool) 
 		end()
 		return false, &Error{Op: w.op, Method: r.method, kind: ErrClosed, Err: errClientClosed}
 	}
-	done, err = w.receive(ctx, s, yield)
-	p.abort(&Error{kind: ErrCancelled, Err: errStreamOver})
-	<-s.over
-	return done, err
+	defer func() { // also where the loop panics
+		p.abort(&Error{kind: ErrCancelled, Err: errStreamOver})
+		<-s.over
+	}()
+	return w.receive(ctx, s, yield)
 }
 
 // receive yields what a stream delivers.

@@ -352,6 +352,34 @@ func TestWatchStream(t *testing.T) {
 	}
 }
 
+// A loop whose body panics ends its stream at the server.
+func TestWatchPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := news(t, nil)
+		c := connect(t, serving(t, s), only(protocol.Latest))
+		time.AfterFunc(time.Second, func() {
+			if err := s.Emit(t.Context(), mcp.Occurrence{Name: "news", Data: map[string]string{}}); err != nil {
+				t.Error(err)
+			}
+		})
+		func() {
+			defer func() {
+				if recover() != "body" {
+					t.Error("no panic")
+				}
+			}()
+			for range c.Watch(t.Context(), "news", nil, nil) {
+				panic("body")
+			}
+		}()
+		c.calls.mu.Lock()
+		defer c.calls.mu.Unlock()
+		if n := len(c.calls.table); n != 0 {
+			t.Errorf("%d streams are left", n)
+		}
+	})
+}
+
 // sync1 returns a Moved that calls fn the first time.
 func sync1(fn func()) func(string, bool) {
 	once := false

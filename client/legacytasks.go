@@ -44,11 +44,10 @@ func (c *Client) doCall(ctx context.Context, r *request) (json.RawMessage, error
 	raw, err := r.do(ctx)
 	fault, refused := errors.AsType[*protocol.Error](err)
 	if refused && fault.Code == protocol.CodeMethodNotFound && !r.legacy && c.opts.Tasks != TasksOff && r.conn.callsTasks() {
-		again := *r
-		again.legacy, again.members = true, append(r.members, legacyTask...)
-		if task, second := again.do(ctx); second == nil {
-			*r = again
-			raw, err = task, nil
+		// A tool may also fail with this code after it has run: only the list tells.
+		if _, unlisted := c.tools.need(ctx, r.name); unlisted == nil && c.asLegacyTask(r) {
+			r.legacy, r.members = true, append(r.members, legacyTask...)
+			raw, err = r.do(ctx)
 		}
 	}
 	if err == nil && r.legacy {

@@ -55,6 +55,7 @@ func TestLegacyTasks(t *testing.T) {
 				t.Errorf("sent %s", h.raw)
 			}
 			s.fault(h, -32601, "requires a task")
+			s.result(s.until("tools/list"), fmt.Sprintf(list, "required"))
 			s.result(s.until("tools/call"), `{"task":{`+oldTask("working")+`}}`)
 			s.result(s.until("tasks/get"), `{`+oldTask("failed")+`}`)
 			s.result(s.until("tasks/result"), `{"content":[{"type":"text","text":"it broke"}],"isError":true}`)
@@ -97,9 +98,13 @@ func TestLegacyTasks(t *testing.T) {
 		}, "does not decode"},
 		{"unknown method", "", nil, func(_ *testing.T, s *script) {
 			s.fault(s.until("tools/call"), -32601, "first")
-			s.fault(s.until("tools/call"), -32601, "second")
 			s.result(s.until("tools/list"), fmt.Sprintf(list, "optional"))
 		}, "first"},
+		{"unknown method, refused as a task", "", nil, func(_ *testing.T, s *script) {
+			s.fault(s.until("tools/call"), -32601, "first")
+			s.result(s.until("tools/list"), fmt.Sprintf(list, "required"))
+			s.fault(s.until("tools/call"), -32603, "second")
+		}, "second"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -39,11 +39,14 @@ func (l LogEntry) Text() string {
 
 // maxNotifications is how many notifications wait for the callbacks,
 // maxListened how many for one listener, and maxQueued how long those that wait
-// for either may be together, in bytes.
+// for either may be together, in bytes. maxChanges is how many of them may be changes of one
+// list, each with at most maxChange bytes of params.
 const (
 	maxNotifications = 1024
 	maxListened      = 256
 	maxQueued        = 16 << 20
+	maxChanges       = 64
+	maxChange        = 4 << 10
 )
 
 // notifications delivers notifications one after the other, without blocking
@@ -68,17 +71,18 @@ type delivery struct {
 // size returns the number of bytes that count for maxQueued.
 func (d *delivery) size() int { return len(d.Method) + len(d.Params) }
 
-// isListChange reports whether the notification says that a list has changed.
+// isListChange reports whether the notification says that a list has changed, in so few words
+// that it is kept.
 func (d *delivery) isListChange() bool {
 	switch d.Method {
 	case protocol.MethodToolsChanged, protocol.MethodPromptsChanged, protocol.MethodResourcesChanged:
-		return true
+		return len(d.Params) <= maxChange
 	}
 	return false
 }
 
 // backlog is a queue with a limit on its length and on its bytes. The oldest
-// entries are dropped, and of changes of a list all but the last.
+// entries are dropped, and of changes of a list all but the last of each subscription.
 type backlog struct {
 	queue []delivery
 	size  int // of all, in bytes
@@ -86,6 +90,9 @@ type backlog struct {
 
 // push appends d and returns how many older entries were dropped for it.
 func (b *backlog) push(d delivery, most int) (dropped int64) {
+	if d.isListChange() && b.merge(d) {
+		dropped++
+	}
 	b.queue = append(b.queue, d)
 	b.size += d.size()
 	for moved := 0; len(b.queue) > most || b.size > maxQueued && len(b.queue) > 1; {
@@ -101,6 +108,28 @@ func (b *backlog) push(d delivery, most int) (dropped int64) {
 		}
 	}
 	return dropped
+}
+
+// merge takes out a change of the list of d if maxChanges of them wait: one that says the same,
+// else the oldest, which is lost.
+func (b *backlog) merge(d delivery) (lost bool) {
+	at, n, same := 0, 0, false
+	for i := range b.queue {
+		if b.queue[i].Method != d.Method {
+			continue
+		}
+		if n++; !same {
+			if same = bytes.Equal(b.queue[i].Params, d.Params); same || n == 1 {
+				at = i
+			}
+		}
+	}
+	if n < maxChanges {
+		return false
+	}
+	b.size -= b.queue[at].size()
+	b.queue = slices.Delete(b.queue, at, at+1)
+	return !same
 }
 
 // shift takes the oldest out; ok is false if there is none.
