@@ -51,6 +51,9 @@ func (b *inBrowser) add(cmd *cobra.Command) *cobra.Command {
 		if b.watch && (b.file != "" || b.config != "") {
 			return usage("--watch is for a Go package, without --file and --config")
 		}
+		if b.watch && len(args) > 1 { // of the program
+			args = args[:1]
+		}
 		if b.file != "" && len(args) == 0 || b.browser && b.config != "" && len(args) == 0 {
 			return exactly()(cmd, args)
 		}
@@ -99,10 +102,7 @@ func (b *inBrowser) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if b.watch {
-		return b.watched(ctx, args, *options)
-	}
-	if len(args) > 0 {
+	if len(args) > 0 && !b.watch {
 		if _, err := b.transport(kindAny, args, notices); err != nil { // which says what is wrong with the flags
 			return err
 		}
@@ -110,6 +110,9 @@ func (b *inBrowser) run(ctx context.Context, args []string) error {
 	options.Timeout, options.MaxTimeout = b.timeout, 0
 	if b.timeout == 0 {
 		options.Timeout = -1
+	}
+	if b.watch {
+		return b.watched(ctx, args, *options)
 	}
 	for _, target := range targets {
 		all = append(all, b.inspector(target, *options))
@@ -157,14 +160,14 @@ func (b *inBrowser) configured(args []string) ([][]string, error) {
 
 // inspector is one server in the page.
 func (b *inBrowser) inspector(target []string, options client.Options) *inspector.Inspector {
-	return b.inspectorOf(target, func() []string { return target }, options)
+	return b.inspectorOf(target[0], target, func() []string { return target }, options)
 }
 
 // inspectorOf is one server, whose command is asked for before each connection.
-func (b *inBrowser) inspectorOf(target []string, command func() []string, options client.Options) *inspector.Inspector {
+func (b *inBrowser) inspectorOf(name string, target []string, command func() []string, options client.Options) *inspector.Inspector {
 	history, unkept := b.history(target)
 	return inspector.New(inspector.Options{
-		Target: target[0], Version: version(), Client: options, History: history, Unkept: unkept, Words: b.words(target),
+		Target: name, Version: version(), Client: options, History: history, Unkept: unkept, Words: b.words(target),
 		Transport: func(stderr io.Writer, around func(http.RoundTripper) http.RoundTripper) (client.Transport, error) {
 			d := b.dialer
 			d.around = around

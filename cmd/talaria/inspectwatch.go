@@ -22,7 +22,7 @@ func (b *inBrowser) watched(ctx context.Context, args []string, options client.O
 	tool := &dev.Tool{Package: args[0], Temp: temp}
 	var mu sync.Mutex
 	file := "" // the last that was built
-	seen := b.inspectorOf(args, func() []string {
+	seen := b.inspectorOf(args[0], append([]string{"go", "run"}, args...), func() []string {
 		mu.Lock()
 		defer mu.Unlock()
 		return append([]string{file}, args[1:]...)

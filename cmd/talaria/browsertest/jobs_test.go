@@ -107,7 +107,7 @@ func modelSees(b *tab) {
 	b.tabTo("What the model sees")
 	b.press(enter)
 	b.reads("tokens")
-	b.reads(`"the bill, in any currency"`)
+	b.reads(`"the bill, in any currency. Must be greater than 0."`)
 }
 
 // asked calls a tool that asks.

@@ -20,6 +20,8 @@ import (
 	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
+var screens = flag.String("screens", "", "write every screen, 1440 and 320 pixels wide, into this `directory`")
+
 var pictures = flag.String("pictures", "", "write pictures of some screens into this `directory`")
 
 // screen is a state of the page that people come to, from the one before it.
@@ -91,6 +93,14 @@ var journeys = []struct {
 			b.view("Table")
 			overTheWire(b)
 		}, whole, "traffic"},
+		{"diff", func(b *tab) {
+			b.begin("split_bill")
+			b.fill("90", "3")
+			b.ctrl(enter)
+			b.until(`document.querySelector('.result[data-state=done]').ariaLabel === 'Call 2'`)
+			b.view("Diff")
+			b.until(`document.querySelector('.diff ins')`)
+		}, whole, "diff"},
 	}},
 	{"others", works(1280), []screen{
 		{"tool that fails", fails, whole, ""},
@@ -131,6 +141,14 @@ var journeys = []struct {
 	{"results", func(t *testing.T) *tab { return inspectPage(t, fixture(t, "shows")) }, []screen{
 		{"broken item", func(b *tab) { b.call("broken"); b.reads("unknown type of content") }, whole, ""},
 		{"JSON in texts", func(b *tab) { b.pick("mixed"); b.ctrl(enter); b.reads("as sent") }, whole, ""},
+		{"Markdown", func(b *tab) { b.pick("markdown"); b.ctrl(enter); b.reads("Bills of May") }, whole, ""},
+		{"links", func(b *tab) {
+			b.pick("links")
+			b.ctrl(enter)
+			b.until(`document.querySelector('.linked button')`)
+			eval[bool](b, `(document.querySelector('.linked button').click(), true)`)
+			b.reads("Everybody pays.")
+		}, whole, ""},
 		{"text in a tree", func(b *tab) { b.pick("escaped"); b.ctrl(enter); b.until(`document.querySelector('.leaf pre')`) }, whole, ""},
 		{"nothing found", func(b *tab) { b.press("/"); b.write("none of these"); b.reads("Nothing found.") }, whole, ""},
 	}},
@@ -168,6 +186,13 @@ var journeys = []struct {
 			b.do(chromedp.EmulateViewport(320, 700))
 			b.until(`document.querySelector('.stage').clientWidth < 300`)
 		}, one, ""},
+	}},
+	{"long", func(t *testing.T) *tab { return inspectPage(t, fixture(t, "much")) }, []screen{
+		{"a long text", func(b *tab) { b.call("text"); b.until(`document.querySelector('.lines')`) }, whole, ""},
+	}},
+	{"tasks", func(t *testing.T) *tab { return inspectPage(t, fixture(t, "tasks")) }, []screen{
+		{"a task", func(b *tab) { b.call("endless"); b.until(`document.querySelector('section[aria-label=Tasks]')`) }, whole, ""},
+		{"tasks of the server", func(b *tab) { b.tabTo("Server"); b.press(enter); b.reads("task-1") }, whole, ""},
 	}},
 	{"model", func(t *testing.T) *tab { return inspectPage(t, fixture(t, "asks")) }, []screen{
 		{"sample", func(b *tab) { b.call("sample"); b.reads("asks a model") }, whole, ""},
@@ -280,11 +305,37 @@ func (s *screen) judge(b *tab, axe string) {
 			b.picture(filepath.Join(*pictures, s.picture+"-"+scheme+".png"))
 		}
 	}
+	if *screens != "" {
+		s.shoot(b)
+	}
 	roles := eval[string](b, `[...document.querySelectorAll('header, nav, main, body > section')].filter(e => e.checkVisibility()).map(e => ({ HEADER: 'banner', NAV: 'navigation', MAIN: 'main', SECTION: 'region' })[e.tagName]).join(' ')`)
 	if roles != s.landmarks {
 		b.t.Errorf("the landmarks are %q, and not %q", roles, s.landmarks)
 	}
 	b.wide()
+}
+
+// shoot writes a screen to files, in both themes and widths.
+func (s *screen) shoot(b *tab) {
+	b.t.Helper()
+	before := eval[[]int64](b, "[innerWidth, innerHeight]")
+	for _, width := range []int64{1440, 320} {
+		b.do(chromedp.EmulateViewport(width, 800))
+		for _, scheme := range []string{"light", "dark"} {
+			b.scheme(scheme)
+			b.until(fmt.Sprintf("innerWidth === %d && new Promise(done => requestAnimationFrame(() => done(true)))", width))
+			text, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+			if err == nil {
+				err = os.WriteFile(filepath.Join(*screens, fmt.Sprintf("%s-%s-%d.png", strings.NewReplacer(" ", "-", "/", "-").Replace(b.t.Name()), scheme, width)), text, 0o644)
+			}
+			if err != nil {
+				b.t.Fatal(err)
+			}
+		}
+		b.wide()
+	}
+	b.do(chromedp.EmulateViewport(before[0], before[1]))
+	b.until(fmt.Sprintf("innerWidth === %d", before[0]))
 }
 
 // maxPicture is how large a picture may be, in bytes.

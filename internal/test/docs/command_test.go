@@ -51,6 +51,8 @@ var exempt = map[string]string{
 	"talaria inspect http://127.0.0.1:8080/mcp -b --no-open":                            "it runs until it is stopped; tests of cmd/talaria try it",
 	"talaria inspect -b --config .mcp.json":                                             "it runs until it is stopped; tests of cmd/talaria try it",
 	"talaria inspect notes -b --config .mcp.json":                                       "it runs until it is stopped; tests of cmd/talaria try it",
+	`talaria inspect -b --file calls.jsonl "./workbench -stdio"`:                        "it runs until it is stopped; tests of its inspector try it",
+	"talaria inspect -b --watch ./cmd/example -- -stdio":                                "it runs until it is stopped; tests of cmd/talaria try it",
 	"talaria inspect -b --file calls.jsonl":                                             "it runs until it is stopped; tests of its inspector try it",
 	"talaria tap --http 127.0.0.1:8090 http://127.0.0.1:8080/mcp":                       "it runs until it is stopped; tests of cmd/talaria try it",
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"os"
 	"slices"
@@ -36,10 +37,11 @@ const saveEvery = 200 * time.Millisecond
 // kept is the file of a history. It has no secrets: what a schema calls one was taken
 // out, and what else is known as one is masked.
 type kept struct {
-	Kind   string  `json:"kind,omitempty"` // of Tool: tool, prompt, resource or template
-	Tool   string  `json:"tool,omitempty"` // that was chosen
-	Drafts []draft `json:"drafts,omitempty"`
-	Calls  []call  `json:"calls,omitempty"` // the oldest first
+	Kind   string         `json:"kind,omitempty"` // of Tool: tool, prompt, resource or template
+	Tool   string         `json:"tool,omitempty"` // that was chosen
+	Drafts []draft        `json:"drafts,omitempty"`
+	Panes  map[string]int `json:"panes,omitempty"`
+	Calls  []call         `json:"calls,omitempty"` // the oldest first
 }
 
 // draft is what was typed into a form, the last one of its tool.
@@ -60,6 +62,7 @@ type history struct {
 	mu      sync.Mutex
 	kind    string
 	tool    string
+	panes   map[string]int
 	drafts  []draft // the oldest first
 	problem string  // why it is not kept
 }
@@ -77,6 +80,7 @@ func (h *history) read() {
 		return
 	}
 	h.kind, h.tool, h.drafts = k.Kind, k.Tool, k.Drafts
+	h.resize(k.Panes)
 	h.calls.restore(k.Calls)
 }
 
@@ -128,7 +132,7 @@ func (h *history) save() {
 	}
 	k := kept{Calls: h.calls.kept()}
 	h.mu.Lock()
-	k.Kind, k.Tool, k.Drafts = h.kind, h.tool, slices.Clone(h.drafts)
+	k.Kind, k.Tool, k.Drafts, k.Panes = h.kind, h.tool, slices.Clone(h.drafts), maps.Clone(h.panes)
 	h.mu.Unlock()
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
@@ -152,15 +156,30 @@ func (h *history) save() {
 
 // opened is a form that is open.
 type opened struct {
-	Kind string `json:"kind,omitempty"`
-	Tool string `json:"tool,omitempty"`
+	Kind  string         `json:"kind,omitempty"`
+	Tool  string         `json:"tool,omitempty"`
+	Panes map[string]int `json:"panes,omitempty"` // their sizes, as the user has set them
+}
+
+// resize takes the sizes of panes. Those of others are left out.
+func (h *history) resize(panes map[string]int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, name := range []string{"nav", "form", "traffic"} {
+		if size := panes[name]; size > 0 && size < 10_000 {
+			if h.panes == nil {
+				h.panes = map[string]int{}
+			}
+			h.panes[name] = size
+		}
+	}
 }
 
 // last returns the form that was open last, and why nothing is kept, "" if it is.
 func (h *history) last() (opened, string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return opened{h.kind, h.tool}, h.problem
+	return opened{h.kind, h.tool, maps.Clone(h.panes)}, h.problem
 }
 
 // open keeps that a form is open, and returns what was typed into it.
@@ -290,8 +309,15 @@ func (i past) keepDraft(w http.ResponseWriter, r *http.Request) {
 	var q struct {
 		Kind, Tool string
 		Arguments  *string
+		Panes      map[string]int
 	}
 	if !body(w, r, &q) {
+		return
+	}
+	if q.Panes != nil {
+		i.history.resize(q.Panes)
+		i.history.note()
+		reply(w, struct{}{})
 		return
 	}
 	if q.Arguments != nil {

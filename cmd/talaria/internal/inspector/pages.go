@@ -14,6 +14,7 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -72,15 +73,28 @@ func Page(frames string) http.Handler {
 	})
 }
 
-// slim returns one of our scripts without its comments and indentation: only html
-// templates have lines of their own in it, where neither counts.
+// remark is a comment at the end of a line of a script.
+var remark = regexp.MustCompile("\\s+// [^'\"`]*\\n$")
+
+// tight takes spaces out of a style sheet that have no meaning.
+var tight = strings.NewReplacer("; ", ";", " { ", "{", " }", "}")
+
+// slim returns one of our files without its comments and indentation: only html templates have
+// lines of their own in it, where neither counts.
 func slim(name string, text []byte) []byte {
-	if path.Ext(name) != ".js" || name == "vendor.js" { // which has notices of its authors
+	script := path.Ext(name) == ".js"
+	if name == "vendor.js" || !script && path.Ext(name) != ".css" { // which has notices of its authors
 		return text
 	}
 	var out []byte
 	for line := range bytes.Lines(text) {
-		if line = bytes.TrimLeft(line, " "); !bytes.HasPrefix(line, []byte("//")) {
+		line = bytes.TrimLeft(line, " ")
+		if script {
+			line = remark.ReplaceAll(line, []byte("\n"))
+		} else {
+			line = []byte(tight.Replace(string(line)))
+		}
+		if !bytes.HasPrefix(line, []byte("//")) {
 			out = append(out, line...)
 		}
 	}

@@ -7,6 +7,7 @@ import { Code } from './json.js'
 import { Check, sum } from './check.js'
 import { Running, Tasks } from './tasks.js'
 import { Replay, SaveTraffic } from './replay.js'
+import { Icon, Splitter, setPanes } from './looks.js'
 import { Asked, Try, again, enterForm, keyOf, kinds, kindOf, link, page, signs, took } from './call.js'
 
 let named = '' // the server that is shown, if there are several
@@ -29,6 +30,7 @@ function App({ head, several }) {
   useEffect(() => {
     const told = (news, all) => {
       if (news.servers && !several(news.servers)) return
+      if (!before.current) setPanes(news.open?.panes)
       before.current ??= news.open
       setLost('')
       setState(was => all ? news : { ...was, ...news })
@@ -91,13 +93,14 @@ function App({ head, several }) {
     choose(c.tool, false, of)
   }
   const restart = (revision = state.pinned ?? '') => post('/api/connect', { revision }).catch(e => setLost(e.message))
+  const revision = html`<select aria-label="revision of the protocol" value=${state.pinned ?? ''} onChange=${e => restart(e.currentTarget.value)}>
+        <option value="">${state.pinned || !state.revision ? 'automatic' : state.revision + ' (automatic)'}</option>${state.revisions.map(r => html`<option value=${r}>${r}</option>`)}</select>`
   return html`
-    <header>${head || html`<h1 class="one">${name}</h1>`}<span class=${'dot ' + state.state} aria-hidden="true"></span><span role="status">${state.state === 'failed' ? 'not connected' : state.state}</span>
-      <select aria-label="revision of the protocol" value=${state.pinned ?? ''} onChange=${e => restart(e.currentTarget.value)}>
-        <option value="">${state.pinned || !state.revision ? 'automatic' : state.revision + ' (automatic)'}</option>${state.revisions.map(r => html`<option value=${r}>${r}</option>`)}</select>
+    <header>${head || html`<h1 class="one">${name}</h1>`}<span class=${'dot ' + state.state} aria-hidden="true"></span><span role="status" class="state">${state.state === 'failed' ? 'not connected' : state.state}</span>
+      ${revision}
       <span class="space"></span>
       <button class="quiet wide" onClick=${() => setPalette(true)}>Find <kbd>Ctrl K</kbd></button>
-      <button class="quiet" onClick=${() => restart()}>${state.state === 'failed' ? 'try again' : state.http ? 'reconnect' : 'restart'}</button>
+      <button class="quiet" aria-label=${state.state === 'failed' ? 'try again' : state.http ? 'reconnect' : 'restart'} onClick=${() => restart()}><span aria-hidden="true" class="thin">↻</span><span class="full">${state.state === 'failed' ? 'try again' : state.http ? 'reconnect' : 'restart'}</span></button>
       <button class="quiet" aria-pressed=${server === 'check'} onClick=${() => show(server === 'check' ? '' : 'check')}>Check${sum(state.check) > 0 && html` <span class="bad num">${sum(state.check)}</span>`}</button>
       <button class="quiet" aria-pressed=${server === 'server'} onClick=${() => setServer(server !== 'server')}>Server</button>
       ${light}</header>
@@ -108,7 +111,7 @@ function App({ head, several }) {
     <div class=${'panes' + (tool && ready || server || state.state === 'failed' ? ' has-tool' : '')}>
       <${Offer} state=${state} ready=${ready} kind=${kind} tool=${tool} choose=${choose} edit=${edit} />
       ${server === 'check' && ready ? html`<${Check} state=${state} go=${(k, name, place) => choose(name, false, k, place)} close=${() => show('')} />`
-        : server === 'server' ? html`<${Server} state=${state} close=${() => setServer(false)} />`
+        : server === 'server' ? html`<${Server} state=${state} revision=${revision} close=${() => setServer(false)} />`
         : state.state === 'failed' ? html`<${Failure} state=${state} restart=${() => restart()} />`
         : !ready ? html`<main class="alone"><p role="status">connecting to ${state.target}…</p></main>`
         : tool && !state[kind] ? html`<main class="alone"><p role="status">reading the list…</p></main>`
@@ -124,12 +127,12 @@ function App({ head, several }) {
 function Offer({ state, ready, kind, tool, choose, edit }) {
   const [filter, setFilter] = useState('')
   const finds = finder(filter)
-  return html`<nav aria-label="Offer"><input id="filter" type="search" placeholder="filter  /" aria-label="filter the lists" value=${filter} onInput=${e => setFilter(e.currentTarget.value)}
+  return html`<nav aria-label="Offer"><div class="lists"><input id="filter" type="search" placeholder="filter  /" aria-label="filter the lists" value=${filter} onInput=${e => setFilter(e.currentTarget.value)}
         onKeyDown=${e => { if (e.key === 'Enter' && !ctrl(e)) e.preventDefault(), Object.keys(kinds).some(k => wanted(state[k], finds).slice(0, 1).map(t => choose(t.name, false, k)).length); if (e.key === 'Escape') setFilter('') }} />
       <${Lists} lists=${state} ready=${ready} word=${filter.trim()} finds=${finds} kind=${kind} tool=${tool} choose=${choose} />
       <${Running} calls=${state.calls} edit=${edit} />
-      <${Recent} calls=${state.calls} problem=${state.problem} edit=${edit} />
-    </nav>`
+      <${Recent} calls=${state.calls} problem=${state.problem} edit=${edit} /></div>
+    <${Splitter} name="nav" label="width of the list" /></nav>`
 }
 
 function Alone({ role, text }) {
@@ -150,13 +153,13 @@ function Palette({ lists, actions, choose, close }) {
   const box = useRef(null)
   useLayoutEffect(() => { box.current.showModal() }, [])
   const finds = finder(text)
-  const all = [...Object.keys(kinds).flatMap(k => wanted(lists[k], finds).map(t => [t.label, () => choose(t.name, false, k), [k !== 'tool' && k, t.title, t.description].filter(Boolean).join(' · ')])), ...actions.filter(([label]) => finds(label))].slice(0, 12)
+  const all = [...Object.keys(kinds).flatMap(k => wanted(lists[k], finds).map(t => [t.label, () => choose(t.name, false, k), [k !== 'tool' && k, t.title, t.description].filter(Boolean).join(' · '), k])), ...actions.filter(([label]) => finds(label))].slice(0, 12)
   const pick = i => { box.current.close(); all[i]?.[1]() }
   return html`<dialog ref=${box} aria-labelledby="find" onClose=${close} onClick=${e => e.target === box.current && close()}>
     <h2 id="find">Find</h2>
     <input role="combobox" aria-expanded="true" aria-controls="found" aria-activedescendant=${'found-' + at} aria-label="find" placeholder="a tool, a prompt, a resource or an action" value=${text} onInput=${e => { setText(e.currentTarget.value); setAt(0) }}
       onKeyDown=${e => { if (e.key === 'ArrowDown') setAt(Math.min(all.length - 1, at + 1)); else if (e.key === 'ArrowUp') setAt(Math.max(0, at - 1)); else if (e.key === 'Enter') pick(at); else return; e.preventDefault() }} />
-    <ul id="found" role="listbox" aria-label="found">${all.map(([label, , help], i) => html`<li id=${'found-' + i} role="option" aria-selected=${i === at} onClick=${() => pick(i)}><span>${label}</span> <span class="dim one">${help ?? ''}</span></li>`)}</ul>${!all.length && html`<p class="dim" role="status">Nothing found.</p>`}</dialog>`
+    <ul id="found" role="listbox" aria-label="found">${all.map(([label, , help, kind], i) => html`<li id=${'found-' + i} role="option" aria-selected=${i === at} onClick=${() => pick(i)}><span>${kind && html`<${Icon} kind=${kind} />`}${label}</span> <span class="dim one">${help ?? ''}</span></li>`)}</ul>${!all.length && html`<p class="dim" role="status">Nothing found.</p>`}</dialog>`
 }
 
 // Servers are those of a configuration file, of which the page shows one. Each has
@@ -200,7 +203,7 @@ function Lists({ lists, ready, word, finds, kind, tool, choose }) {
   return html`<div onKeyDown=${move}>${all.map(([k, found]) => {
     const list = lists[k], title = kinds[k].title
     if (!found.length && !list?.error && !(k === 'tool' && list)) return null
-    return html`<section key=${k} aria-label=${title}><h2>${title} <span class="num dim">${list ? (word ? `${found.length} of ${list.entries.length}` : list.entries.length) : ''}</span></h2>
+    return html`<section key=${k} aria-label=${title}><h2><${Icon} kind=${k} />${title} <span class="num dim">${list ? (word ? `${found.length} of ${list.entries.length}` : list.entries.length) : ''}</span></h2>
       ${list?.error && html`<p class="bad">${list.error}</p>`}${list?.note && html`<p class="dim">${list.note}</p>`}
       ${ready && k === 'tool' && list?.entries.length === 0 && !list.error && html`<p class="dim empty">This server has no tools.</p>`}
       <${List} kind=${k} what=${title.toLowerCase()} entries=${found} most=${shown / some} tool=${k === kind ? tool : null} choose=${choose} /></section>`
@@ -219,17 +222,17 @@ function Recent({ calls, problem, edit }) {
   const [list, pager] = usePages(calls, 12, 'calls')
   if (!calls.length && !problem) return null
   return html`<section aria-label="Recent"><h2>Recent</h2>${problem && html`<p class="bad small" role="status">${problem}</p>`}${pager}<ul class="list">${list.map(c => html`<li key=${c.id}><button onClick=${() => edit(c, kindOf(c))}>
-    <span class="one">${c.label}</span><span class="right dim num">${ago(c.at)} <span class=${'sign ' + c.state} title=${c.state}>${signs[c.state]}</span></span></button></li>`)}</ul></section>`
+    <span class="one"><${Icon} kind=${kindOf(c)} />${c.label}</span><span class="right dim num">${ago(c.at)} <span class=${'sign ' + c.state} title=${c.state}>${signs[c.state]}</span></span></button></li>`)}</ul></section>`
 }
 
 const levels = 'debug info notice warning error critical alert emergency'.split(' ')
 
-function Server({ state, close }) {
+function Server({ state, revision, close }) {
   const s = state.server
   const [said, setSaid] = useState('')
   const ask = (method, params, done) => { setSaid('…'); const at = performance.now(); post('/api/request', { method, params }).then(() => setSaid(done + took(performance.now() - at)), e => setSaid(e.message)) }
   return html`<main class="alone server"><div class="bar"><h2>Server</h2><span class="space"></span><button class="quiet" onClick=${close}>close</button></div>
-    <dl><dt>Target</dt><dd><code>${state.target}</code></dd>${s && html`<dt>Name</dt><dd>${s.name} ${s.version}</dd>`}<dt>Revision</dt><dd>${state.revision || 'none'}</dd><dt>Inspector</dt><dd>Talaria ${state.program}</dd></dl>
+    <dl><dt>Target</dt><dd><code>${state.target}</code></dd>${s && html`<dt>Name</dt><dd>${s.name} ${s.version}</dd>`}<dt>Revision</dt><dd>${state.revision || 'none'} <span class="thin">${revision}</span></dd><dt>Inspector</dt><dd>Talaria ${state.program}</dd></dl>
     ${s && html`<div class="bar"><button onClick=${() => ask('ping', {}, 'answered after ')}>Ping</button>
       ${state.logs && html`<label>Log level <select onChange=${e => ask('logging/setLevel', { level: e.currentTarget.value }, 'set after ')}><option value="" disabled selected>server default</option>${levels.map(l => html`<option>${l}</option>`)}</select></label>`}
       <span class="dim num" role="status">${said}</span></div>`}
@@ -286,7 +289,7 @@ function Traffic({ state, open, toggle }) {
   const errors = state.calls.filter(c => /error|failed|invalid/.test(c.state)).length
   const last = state.stderr?.at(-1)
   return html`<section class=${'traffic' + (open ? ' open' : '')} aria-label="Traffic">
-    <div class="bar">${toggle && html`<button class="quiet" aria-expanded=${open} onClick=${toggle}>Traffic ${open ? '▾' : '▴'}</button>`}
+    ${open && toggle && html`<${Splitter} name="traffic" label="height of the traffic" />`}<div class="bar">${toggle && html`<button class="quiet" aria-expanded=${open} onClick=${toggle}>Traffic ${open ? '▾' : '▴'}</button>`}
       <span class="num dim">${toggle && state.calls.length > 0 && count(state.calls.length, 'call') + ', '}${count(state.traffic, 'message')}${errors ? `, ${errors} failed` : ''}</span>${page.dropped > 0 && html` <span class="bad num">${count(page.dropped, 'message')} dropped: too many at once</span>`}
       ${!open && last && html`<span class="one dim">stderr: ${last}</span>`}
       ${open && html`<span class="chips" role="group" aria-label="Kinds">${chips.map(([k, label]) => html`<button aria-pressed=${kinds.split(':')[0] === k} onClick=${() => { setKinds(kinds.split(':')[0] === k ? '' : k); go('') }}>${label}</button>`)}</span>
@@ -297,7 +300,7 @@ function Traffic({ state, open, toggle }) {
         ${page.rows.length === most && html`<button class="quiet" onClick=${() => go('before=' + page.rows.at(-1).seq)}>older</button>`}`}</div>
     ${open && html`<div class="split"><div class="rows" tabindex="0" role="region" aria-label="Messages" ref=${box} onKeyDown=${key}>
       ${page.kept !== undefined && !page.rows.length && html`<p class="dim empty">${kinds || text ? 'Nothing found.' : 'No messages.'}</p>`}
-      <table><tbody>${page.rows.map(r => html`<tr key=${r.seq} class=${r.kind + (chosen === r.seq ? ' chosen' : '')}>
+      <table>${page.rows.length > 0 && html`<thead><tr><th>Time</th><th>Message</th><th class="right">Took</th><th class="right">Size</th><th>Status</th></tr></thead>`}<tbody>${page.rows.map(r => html`<tr key=${r.seq} class=${r.kind + (chosen === r.seq ? ' chosen' : '')}>
         <td class="num dim">${clock(r.at)}</td>
         <td>${r.kind === 'stderr' || r.kind === 'note' ? html`<span class="dim">${r.kind}</span> <span class="mono">${r.name}</span>`
           : html`<button class="quiet" aria-pressed=${chosen === r.seq} onClick=${() => setChosen(chosen === r.seq ? 0 : r.seq)}><span aria-hidden="true">${r.from === 'client' ? '→' : '←'}</span> ${r.view && html`<span class="dim">view</span> `}${r.method || r.kind}</button> ${r.level && html`<span class=${severe.test(r.level) ? 'bad' : 'dim'}>${r.level}</span>`} ${r.name}`}</td>

@@ -6,6 +6,7 @@ import { Tree, ctrl, usePages } from './pages.js'
 import { Code, Long, Table, Value, rowsOf } from './json.js'
 import { Markdown, isMarkdown } from './markdown.js'
 import { Link } from './links.js'
+import { Icon, Splitter } from './looks.js'
 import { Form, chosen, completer, load, make, placing, value } from './form.js'
 import { Definition } from './check.js'
 import { View } from './view.js'
@@ -155,10 +156,11 @@ export function Try({ kind, tool, state, edit, back }) {
   return html`<main class="try">
     <section class="ask" aria-label="Form" tabindex="-1">
       <div class="bar"><button class="quiet back" onClick=${back}>← list</button></div>
-      <h2>${form.title || form.name}</h2>
-      <p class="meta">${form.title && html`<code>${form.name}</code> `}${form.marks?.map(m => html`<span class="mark">${m}</span> `)}</p>
+      <h2><${Icon} kind=${kind} />${form.title || form.name}</h2>
+      <p class="meta">${form.title && html`<code>${form.name}</code> `}${form.marks?.map(m => html`<span class=${'mark ' + m.replace(/\W/g, '')}>${m}</span> `)}</p>
       ${form.wrong && html`<p class="bad">${form.wrong}</p>`}
       ${form.description && html`<${Description} text=${form.description} />`}
+      ${kind === 'tool' && d.json === null && d.node.c.kind === 'object' && !d.node.nodes.size && !d.node.more.length && !d.node.c.rest && html`<p class="dim">This tool takes no arguments.</p>`}
       ${d.json === null ? html`<${Form} node=${d.node} of=${'tool=' + encodeURIComponent(tool)} complete=${completer(kind, tool, d.node)} issues=${issues} all=${all} change=${change} />`
         : html`<textarea class="mono json" aria-label="arguments as JSON" spellcheck="false" rows="12" value=${d.json} onInput=${e => { d.json = e.currentTarget.value; change() }}></textarea>`}
       ${kind === 'template' && html`<p class="meta">URI <code>${uri}</code></p>`}
@@ -168,7 +170,7 @@ export function Try({ kind, tool, state, edit, back }) {
         ${kind !== 'resource' && html`<span class="tabs" role="group" aria-label="How arguments are typed"><button aria-pressed=${d.json === null} disabled=${!form.form} onClick=${() => d.json !== null && toForm()}>Form</button><button aria-pressed=${d.json !== null} onClick=${() => d.json === null && toJSON()}>JSON</button></span>`}
         <span class=${issues.length && all ? 'bad' : 'dim'} aria-live="polite">${all && issues.length ? count(issues.length, 'problem') : ''}</span></div>
     </section>
-    <div class="side"><div class="tabs" role="group" aria-label="Beside the form"><button aria-pressed=${side === 'result'} onClick=${() => setSide('result')}>Result</button>
+    <${Splitter} name="form" label="width of the form" /><div class="side"><div class="tabs" role="group" aria-label="Beside the form"><button aria-pressed=${side === 'result'} onClick=${() => setSide('result')}>Result</button>
         <button aria-pressed=${side === 'model'} onClick=${() => setSide('model')}>${kind === 'tool' ? 'What the model sees' : 'Definition'}</button></div>
       <${Asked} state=${state} />
       ${side === 'model' ? html`<${Definition} form=${form} at=${place} />`
