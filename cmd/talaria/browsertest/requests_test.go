@@ -15,8 +15,9 @@ import (
 	"github.com/talaria-go/mcp/internal/visible"
 )
 
-// maxRequests is how many requests the page makes from its start to the first result.
-const maxRequests = 12
+// maxRequests is how many requests the page makes from its start to the first result. The
+// official inspector 2.12.0 makes 22.
+const maxRequests = 19
 
 // TestRequests: the page asks for little, and its files are few enough to need no build.
 func TestRequests(t *testing.T) {
