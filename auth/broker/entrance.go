@@ -152,7 +152,10 @@ func (e *entrance) arrived(w http.ResponseWriter, r *http.Request, a arrival, fa
 	}
 	req.Scopes = left
 	code, err := "", b.vault.save(r.Context(), principal, "", a.token)
-	if err == nil || errors.Is(err, errLong) { // then it can be asked about only by Provider.User
+	if errors.Is(err, errLong) { // the provider cannot be asked, and tokens of a former login say nothing of this one
+		err = b.vault.change(r.Context(), b.vault.key(principal, ""), func(*kept) *kept { return nil })
+	}
+	if err == nil {
 		code, err = e.protocol.Login(r.Context(), issuing.Hash(principal), req, func(u *issuing.User) error {
 			u.Issuer, u.Subject, u.Claims, u.Asked = a.id.Issuer, a.id.Subject, bounded(a.id.Claims), time.Now().Unix()
 			return nil

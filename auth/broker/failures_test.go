@@ -324,3 +324,49 @@ func TestClientsOfTheAudit(t *testing.T) {
 		}
 	}
 }
+
+// A login whose tokens are too long to keep is not judged by those of a former one.
+func TestLoginWithLongTokens(t *testing.T) {
+	w := newWorld(t, 1, nil)
+	w.enter()
+	w.idp.answer = func(*http.Request) (int, string) {
+		return 200, asJSON(map[string]any{"access_token": strings.Repeat("a", 20<<10), "token_type": "Bearer", "id_token": w.idp.idToken("alice", w.idp.nonce)})
+	}
+	if got := w.user(w.enter()); !strings.HasPrefix(got, "alice") {
+		t.Errorf("the user is %q", got)
+	}
+	v := w.brokers[0].vault
+	if _, _, err := v.read(t.Context(), v.key("https://id.example.com#alice", "")); !errors.Is(err, errNone) {
+		t.Errorf("the tokens of the former login: %v", err)
+	}
+}
+
+// readOnly is a Store that takes no writes while closed is set.
+type readOnly struct {
+	scale.Store
+	closed bool
+}
+
+func (r *readOnly) Put(ctx context.Context, ops ...scale.Write) ([]scale.Entry, error) {
+	if r.closed {
+		return nil, scale.ErrUnavailable
+	}
+	return r.Store.Put(ctx, ops...)
+}
+
+// A token that is still valid is used while its lease cannot be written.
+func TestValidWithoutALease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &readOnly{Store: scale.NewLocal()}
+		v, _, p := replicas(t, store)
+		time.Sleep(time.Hour - 20*time.Second)
+		store.closed = true
+		if got := access(v, p, false); got != "access-1" {
+			t.Errorf("before its end: %s", got)
+		}
+		time.Sleep(20 * time.Second)
+		if _, err := v.fresh(t.Context(), p, "idp#alice", "github", false); !errors.Is(err, errBusy) {
+			t.Errorf("at its end: %v", err)
+		}
+	})
+}

@@ -259,9 +259,11 @@ func (v *vault) get(ctx context.Context, u refresher, key scale.Key, want *wante
 	lease, since := "", time.Time{}
 	for {
 		k, rev, err := v.read(ctx, key)
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, err
+		}
+		early := k.valid() && !want.newer && want.not == "" // no harm if it is not refreshed now
+		switch {
 		case k.Refused:
 			return nil, errRefused
 		case want.has(k):
@@ -273,6 +275,8 @@ func (v *vault) get(ctx context.Context, u refresher, key scale.Key, want *wante
 			k.Lease = rand.Text()
 			if rev, err = v.write(ctx, key, rev, k); errors.Is(err, scale.ErrChanged) {
 				continue
+			} else if errors.Is(err, errBusy) && early {
+				return k.token(), nil
 			} else if err != nil {
 				return nil, err
 			}
@@ -280,8 +284,8 @@ func (v *vault) get(ctx context.Context, u refresher, key scale.Key, want *wante
 			switch {
 			case errors.Is(err, errLost):
 				continue
-			case errors.Is(err, errBusy) && k.valid() && !want.newer && want.not == "":
-				return k.token(), nil // it was refreshed early
+			case errors.Is(err, errBusy) && early && k.valid():
+				return k.token(), nil
 			}
 			return t, err
 		case k.Lease != lease:
