@@ -27,7 +27,7 @@ type memoryBudget struct {
 	used      int
 	queued    int // of used, by what waits
 	named     bool
-	accounts  map[string]*account // by principal, of those with sessions
+	accounts  map[string]*account // by principal, of those with sessions or bytes
 	histories list.List           // of the *place of each history that keeps events, the newest last
 	unread    list.List           // of the *place of each Session that something waits for, the one that has read last at the end
 }
@@ -103,7 +103,14 @@ func (a *account) close() {
 	}
 	a.budget.mu.Lock()
 	defer a.budget.mu.Unlock()
-	if a.sessions--; a.sessions == 0 {
+	a.sessions--
+	a.forget()
+}
+
+// forget drops an account that no session uses and that has no bytes. The mu of the budget
+// is held.
+func (a *account) forget() {
+	if a.sessions == 0 && a.used == 0 && a.budget.accounts[a.principal] == a {
 		delete(a.budget.accounts, a.principal)
 	}
 }
@@ -176,6 +183,7 @@ func (a *account) take(n int) (oldest *history, ok bool) {
 func (a *account) add(n, queued int) {
 	a.used, a.queued = a.used+n, a.queued+queued
 	a.budget.used, a.budget.queued = a.budget.used+n, a.budget.queued+queued
+	a.forget()
 }
 
 // queue takes n bytes for a message that waits for the client of s. It drops the

@@ -170,3 +170,22 @@ func TestMemoryConcurrent(t *testing.T) {
 		t.Errorf("%d bytes are left of nothing", m.budget.used)
 	}
 }
+
+// The bytes of a principal count until they are given back, also when it has no session.
+func TestAccountWithoutSessions(t *testing.T) {
+	var b memoryBudget
+	b.setLimit(10*leastShare, 0)
+	a := b.open("p")
+	if !a.reserve(leastShare) {
+		t.Fatal("no room")
+	}
+	a.close()
+	if again := b.open("p"); again != a || again.reserve(1) {
+		t.Error("the principal has a second share")
+	}
+	a.close()
+	a.release(leastShare)
+	if len(b.accounts) > 0 {
+		t.Errorf("%d accounts", len(b.accounts))
+	}
+}
