@@ -40,8 +40,9 @@ type follower struct {
 	token  scale.Rev
 	pos    scale.Rev // of the last message that was read
 	opened bool
-	known  bool // a reply has come
-	fresh  int  // bytes that were read since the last ask
+	known  bool      // a reply has come
+	fresh  int       // bytes that were read since the last ask
+	full   time.Time // since when there is no memory for what is read; zero if there is
 	timer  *time.Timer
 
 	told    atomic.Int64 // the newest message of which a hint came, a scale.Rev
@@ -205,13 +206,24 @@ func (f *follower) flush() (over bool, err error) {
 		case errors.Is(err, scale.ErrNotReader): // another connection has the stream
 			f.open()
 			return true, nil
-		case err != nil, !f.session.history.budget.reserve(size):
+		case err != nil:
+			f.timer.Reset(retryInterval)
+			return false, nil
+		case !f.session.history.budget.reserve(size):
+			if f.full.IsZero() {
+				f.full = time.Now()
+			}
+			if time.Since(f.full) >= noMemoryLimit { // the client comes back
+				f.open()
+				return true, nil
+			}
 			f.timer.Reset(retryInterval)
 			return false, nil
 		case len(list) == 0:
 			f.told.CompareAndSwap(told, min(told, int64(f.pos)))
 			continue
 		}
+		f.full = time.Time{}
 		over, err = f.sendAll(list)
 		f.session.history.budget.release(size)
 		if over {
@@ -278,6 +290,7 @@ func (f *follower) finish(end string) error {
 		if over, err := f.sendSaved(); over {
 			return err
 		}
+		f.deleteBox()
 		if !f.opened {
 			return unknownStream(f.last)
 		}
@@ -289,6 +302,15 @@ func (f *follower) finish(end string) error {
 	}
 	f.open()
 	return nil
+}
+
+// deleteBox deletes the box of a stream that is not known, which no replica counts.
+func (f *follower) deleteBox() {
+	m := f.resumer.m
+	_ = m.callStore(m.ctx, func(ctx context.Context) error { // or the box expires
+		_, err := m.config.Store.Take(ctx, scale.Take{Box: f.box, From: f.reader})
+		return err
+	})
 }
 
 // open opens the connection if it is not open. It does nothing for a disconnected client.

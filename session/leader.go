@@ -242,6 +242,12 @@ func (l *leader) write(ctx context.Context, batch followBatch, messages [][]byte
 		at, _ := parseEventID(last.ID)
 		answer = at.event
 	}
+	name := answerBoxName(l.ask.Session, l.from.node, l.from.stream)
+	if batch.End == reasonUnknown && len(batch.Events) == 0 && !l.resumer.answers.has(l.ask.Session, l.from.stream) {
+		// A client may invent streams, so nothing is kept here. The follower deletes the box.
+		_, reader, err = l.resumer.answers.append(ctx, name, p, batch)
+		return reader, err
+	}
 	b, undo := l.resumer.answers.reserve(l.ask.Session, principal, l.from.stream, n, func(b *answerBox) {
 		if b.answer = max(b.answer, answer); l.ask.Token >= b.token {
 			b.led, b.reader, b.token, b.unknown = true, l.ask.Reader, l.ask.Token, batch.End == reasonUnknown && b.answer == 0

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/core"
+	"github.com/talaria-go/mcp/protocol"
 )
 
 // A leader that looks for the end of its session keeps no lock while it waits for that of
@@ -56,5 +57,84 @@ func TestSavedAnswersBrokenOff(t *testing.T) {
 		if again.err == nil || !strings.Contains(again.err.Error(), "names no stream") {
 			t.Errorf("after the client has it: %v", again.err)
 		}
+	})
+}
+
+// Streams that a client invents leave nothing: no entry at their replica, and no box.
+func TestFollowerInventedStreams(t *testing.T) {
+	together(t, func(t *testing.T, f *team) {
+		h := &f.all[0].Local(f.id).history
+		for n := range uint64(100) {
+			l := f.back(1, h.idOf(1000+n, 1, protocol.ID{}))
+			l.ended(t, true)
+			if l.err == nil || !strings.Contains(l.err.Error(), "names no stream") {
+				t.Fatalf("%v", l.err)
+			}
+			box := answerBoxName(f.id, h.node, 1000+n)
+			if list, _, err := f.store.Read(t.Context(), box, 0, ""); len(list) > 0 || err != nil {
+				t.Fatalf("the store has %d messages: %v", len(list), err)
+			}
+		}
+		if n := len(f.all[0].resumer.answers.of[f.id]); n > 0 {
+			t.Errorf("%d entries", n)
+		}
+		f.empty()
+	})
+}
+
+// A newer answer takes no room from one that a client reads, until that has left.
+func TestSavedAnswersWhileRead(t *testing.T) {
+	together(t, func(t *testing.T, f *team) {
+		answers := f.all[0].resumer.answers
+		save := func(stream uint64) {
+			answers.reserve(f.id, "", stream, 1, func(b *answerBox) { b.answer = 2 })
+		}
+		over := func() (streams []uint64) {
+			for _, b := range answers.of[f.id] {
+				if b.over {
+					streams = append(streams, b.stream)
+				}
+			}
+			return streams
+		}
+		save(1)
+		answers.reserve(f.id, "", 1, 0, func(b *answerBox) { b.led, b.reader = true, "r" })
+		answers.release(f.id, 1, "r", false, 0) // its leader has written all
+		for n := range uint64(maxSavedAnswers) {
+			save(2 + n)
+		}
+		if got := over(); len(got) > 0 {
+			t.Errorf("%d is over while it is read", got)
+		}
+		answers.release(f.id, 1, "r", true, 1) // without the answer
+		save(100)
+		if got := over(); len(got) != 1 || got[0] != 1 {
+			t.Errorf("%d are over, want 1", got)
+		}
+	})
+}
+
+// A follower without memory for what it has read ends: the client comes back for it.
+func TestFollowerWithoutMemory(t *testing.T) {
+	together(t, func(t *testing.T, f *team) {
+		st := f.call()
+		l := f.back(1, f.event(1))
+		budget := f.at(1).history.budget
+		room := budget.budget.limit
+		if !budget.reserve(room) {
+			t.Fatal("no room")
+		}
+		sendAll(t, st, "a")
+		time.Sleep(noMemoryLimit / 2)
+		l.ended(t, false)
+		time.Sleep(noMemoryLimit)
+		l.ended(t, true)
+		l.wants(t)
+		budget.release(room)
+		l = f.back(1, f.event(1))
+		l.wants(t, "2=a")
+		st.End([]byte("answer"))
+		l.wants(t, "3=answer")
+		f.empty()
 	})
 }

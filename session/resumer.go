@@ -78,6 +78,7 @@ const (
 	maxFollowBatch    = 256              // events that are written at once
 	firstReplyTimeout = time.Second      // time until the first reply, twice
 	firstReplyLimit   = 30 * time.Second // a follower without a reply ends
+	noMemoryLimit     = 10 * time.Second // a follower without memory for what it reads ends
 )
 
 // resumer brings answers of calls to clients that resume at another replica, of a Manager

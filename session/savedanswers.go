@@ -53,7 +53,7 @@ type answerBox struct {
 	stream          uint64
 	size            int
 	until           time.Time // the store has forgotten it then
-	led             bool      // a leader writes it
+	led             bool      // a leader writes it, or its follower reads it
 	reader          string    // of the newest leader
 	token           scale.Rev // the same
 	answer          uint64    // number of the event that is the answer; 0 if the box does not have it
@@ -168,6 +168,13 @@ func (l *savedAnswers) reserve(session, principal string, stream uint64, n int, 
 	return b, undo
 }
 
+// has reports whether the stream has a box that counts here.
+func (l *savedAnswers) has(session string, stream uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(l.of[session], func(b *answerBox) bool { return b.stream == stream })
+}
+
 // append adds a batch to a box, and returns who reads that. The error is scale.ErrFull if
 // there is no room.
 func (l *savedAnswers) append(ctx context.Context, box string, p scale.AppendOp, batch followBatch, messages ...[]byte) (rev scale.Rev, reader string, err error) {
@@ -232,7 +239,7 @@ func (l *savedAnswers) release(session string, stream uint64, reader string, lef
 	defer l.mu.Unlock()
 	for _, b := range l.of[session] {
 		if b.stream == stream && b.reader == reader {
-			b.led = false
+			b.led = b.led && !left // until then its client may read it
 			b.over = b.over || left && (b.unknown || b.answer > 0 && b.answer <= got)
 		}
 	}
@@ -334,7 +341,11 @@ func (l *savedAnswers) saveAll(sessions map[string]*Session) {
 			if room -= len(a.message); room < 0 || ctx.Err() != nil {
 				return
 			}
-			l.m.besides <- struct{}{}
+			select {
+			case l.m.besides <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
 			saved.Go(func() {
 				defer func() { <-l.m.besides }()
 				if ctx.Err() == nil {
