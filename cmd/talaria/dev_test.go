@@ -50,7 +50,7 @@ func main() {
 		case "initialize":
 			result = ` + "`" + `{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"x","version":"1"}}` + "`" + `
 		case "tools/list":
-			result = ` + "`" + `{"tools":[{"name":"version","inputSchema":{"type":"object"}},{"name":"exit","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}` + "`" + `
+			result = ` + "`" + `{"tools":[{"name":"version","inputSchema":{"type":"object"},"annotations":{"destructiveHint":false}},{"name":"exit","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}` + "`" + `
 		case "tools/call":
 			if m.Params.Name == "exit" {
 				os.Exit(3)

@@ -31,7 +31,8 @@ written, or mcptest.Record in a test that failed. With a TARGET besides, each of
 made again there, and the results be compared.
 
 With -b and --watch the TARGET is a Go package, such as . or ./cmd/weather. It is built, and again
-after each change of its sources; then the last call is made again, unless its tool is destructive.`
+after each change of its sources; then the last call is made again, if its tool says
+that it is read-only or not destructive.`
 
 func inspectCommand(c *console.Console) *cobra.Command {
 	o := &once{console: c}

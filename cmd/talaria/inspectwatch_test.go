@@ -18,11 +18,12 @@ func TestInspectWatch(t *testing.T) {
 	api, end := browsed(t, "--watch", m.dir)
 	waits := func(path, part string) string {
 		t.Helper()
+		limit := time.Now().Add(time.Minute)
 		for text := ""; ; time.Sleep(20 * time.Millisecond) {
 			if text = api("GET", path, ""); strings.Contains(text, part) {
 				return text
-			} else if t.Context().Err() != nil {
-				t.Fatalf("%q is not in %s", part, text)
+			} else if time.Now().After(limit) {
+				t.Fatalf("%q is not in %s: %s", part, path, text)
 			}
 		}
 	}

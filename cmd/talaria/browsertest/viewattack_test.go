@@ -64,7 +64,7 @@ var viewAttacks = []struct {
 	{"floods", `for (let i = 0; i < 2000; i++) parent.postMessage({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: i } }, '*'); await late(1500); await say('held')`,
 		`+/(\d+) messages/.exec(document.querySelector('.traffic').innerText)[1] > 900`, "", []change{{frames, "return passed > most", "return false"}}},
 	{"erases", `ask('tools/call', { name: 'erase', arguments: {} }); await late(300); await say('held')`, `document.querySelector('.viewer .members .done')`, "",
-		[]change{{script, `entry?.marks?.includes('destructive')`, "false"}}},
+		[]change{{script, `method === 'tools/call' && !entry?.harmless`, "false"}}},
 	{"links", `ask('ui/open-link', { url: 'javascript:alert(1)' }).catch(() => {}); await late(300); await say('held')`, `document.body.innerText.includes('The view asks to open')`, "",
 		[]change{{script, `/^https?:\/\//i.test(p.url) && `, ""}}},
 	{"lives", `ended = () => ask('tools/call', { name: 'harm', arguments: {} }); await say('held')`, `document.querySelector('.rows')?.innerText.includes('tools/call harm')`, "",
@@ -130,7 +130,7 @@ func TestViewAttacks(t *testing.T) {
 	_, port, _ := strings.Cut(strings.TrimPrefix(other.URL, "https://"), ":")
 	at := strings.NewReplacer("$at", "https://x.example.com:"+port)
 	type view struct{ HTML, Meta, Tool string }
-	views := map[string]view{"harm": {}, "erase": {Tool: `,"annotations":{"destructiveHint":true}`}}
+	views := map[string]view{"harm": {Tool: `,"annotations":{"readOnlyHint":true}`}, "erase": {Tool: `,"annotations":{"destructiveHint":true}`}}
 	for _, a := range viewAttacks {
 		v := view{HTML: at.Replace(strings.Replace(hostileView, "$attack", a.attack, 1))}
 		if a.meta != "" {

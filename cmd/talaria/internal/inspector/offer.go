@@ -43,12 +43,12 @@ type entry struct {
 	Description   string          `json:"description,omitempty"`
 	Marks         []string        `json:"marks,omitempty"` // read-only, destructive; the type of a resource
 	Wrong         string          `json:"wrong,omitempty"`
-	View          string          `json:"view,omitempty"`  // of a tool, its URI
-	Fails         int             `json:"fails,omitempty"` // findings that hosts refuse or change it for
+	Harmless      bool            `json:"harmless,omitempty"` // a tool that says so: read-only, or not destructive
+	View          string          `json:"view,omitempty"`     // of a tool, its URI
+	Fails         int             `json:"fails,omitempty"`    // findings that hosts refuse or change it for
 	title, about  string          // as they came
 	input, output json.RawMessage // schemas of what it takes and of what it gives
 	task          bool            // a tool that is called as a task only
-	destructive   bool
 	raw           json.RawMessage // as it was sent
 }
 
@@ -230,8 +230,9 @@ func readTool(text []byte, e *entry) error {
 		if a.ReadOnlyHint != nil && *a.ReadOnlyHint {
 			e.Marks = append(e.Marks, "read-only")
 		} else if a.DestructiveHint != nil && *a.DestructiveHint {
-			e.Marks, e.destructive = append(e.Marks, "destructive"), true
+			e.Marks = append(e.Marks, "destructive")
 		}
+		e.Harmless = a.ReadOnlyHint != nil && *a.ReadOnlyHint || a.DestructiveHint != nil && !*a.DestructiveHint
 		if a.IdempotentHint != nil && *a.IdempotentHint {
 			e.Marks = append(e.Marks, "idempotent")
 		}

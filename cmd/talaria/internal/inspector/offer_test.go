@@ -144,3 +144,21 @@ func TestPages(t *testing.T) {
 		}
 	}
 }
+
+// TestHarmless: a tool may be destructive unless it says otherwise, as the protocol has it.
+func TestHarmless(t *testing.T) {
+	for annotations, want := range map[string]bool{
+		``: false, `{}`: false, `{"title":"x"}`: false, `{"idempotentHint":true}`: false, `{"readOnlyHint":false}`: false, `{"destructiveHint":true}`: false,
+		`{"readOnlyHint":true}`: true, `{"readOnlyHint":true,"destructiveHint":true}`: true, `{"destructiveHint":false}`: true, `{"readOnlyHint":"yes"}`: false,
+	} {
+		text := `{"name":"x","inputSchema":{"type":"object"}}`
+		if annotations != "" {
+			text = `{"name":"x","inputSchema":{"type":"object"},"annotations":` + annotations + `}`
+		}
+		var e entry
+		_ = readTool([]byte(text), &e) // one of them does not decode
+		if e.Harmless != want {
+			t.Errorf("%s: %v", annotations, e.Harmless)
+		}
+	}
+}

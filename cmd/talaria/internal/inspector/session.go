@@ -438,7 +438,7 @@ func (i *Inspector) Building(wrong string) {
 }
 
 // Rebuilt connects to the server that was built, with the revision that is chosen, and makes
-// the last call again, unless its tool is destructive.
+// the last call again, unless its tool may be destructive.
 func (i *Inspector) Rebuilt() {
 	i.mu.Lock()
 	i.unbuilt = ""
@@ -480,5 +480,5 @@ func (i *Inspector) repeatable(ctx context.Context, last call) (asTask, ok bool)
 		return false, true
 	}
 	e, err := i.find(ctx, "tool", last.Tool)
-	return e.task, err == nil && !e.destructive
+	return e.task, err == nil && e.Harmless
 }

@@ -138,7 +138,7 @@ export function View({ form, call, args, state, hidden }) {
   }, [form.name, n])
   useLayoutEffect(() => {
     if (!v) return
-    const o = own.current = { context: own.current.context, notes: new Set(v.problems), calls: [], asks: [], told: [], allowed: new Set() }
+    const o = own.current = { context: own.current.context, notes: new Set(v.problems), calls: [], asks: [], told: [] }
     if (v.asks) o.notes.add(`The view asks for ${v.asks.join(', ')}, which this host does not grant.`)
     const note = text => { if (o.notes.size < 50) o.notes.add(seen(text)); update() }
     // allow waits for what the user decides.
@@ -155,10 +155,7 @@ export function View({ form, call, args, state, hidden }) {
       const one = { name, arguments: JSON.stringify(p.arguments), state: 'running' }
       o.calls = [one, ...o.calls].slice(0, 50)
       try {
-        if (entry?.marks?.includes('destructive') && !o.allowed.has(name)) {
-          await allow({ text: `The view calls ${entry.label}, which is destructive.`, more: one.arguments }, signal)
-          o.allowed.add(name)
-        }
+        if (method === 'tools/call' && !entry?.harmless) await allow({ text: `The view calls ${entry?.label ?? seen(name)}, which may be destructive.`, more: one.arguments }, signal)
         const from = performance.now()
         update()
         const r = await post('/api/view/request', { method, params: { name: p.name, uri: p.uri, arguments: p.arguments } }, signal)
