@@ -519,7 +519,8 @@ type eventStream struct {
 	truncated bool   // events before it are missing, which the client does not know
 	active    bool   // the client knows that the stream is open
 	sent      time.Time
-	tries     int       // at the event behind cursor
+	tries     int       // at the event behind cursor, or at the rules
+	ruled     bool      // the tries were at the rules
 	after     time.Time // when the next try is
 }
 
@@ -609,7 +610,7 @@ func (x *eventStream) sendEvents(to func(string, []byte) error, page *events.Pag
 	}
 	if decided == len(page.Events) {
 		x.cursor, x.tries = page.Cursor, 0
-		if page.More {
+		if page.More && len(page.Events) > 0 { // else what is read next wakes the stream
 			return -1, nil
 		}
 		return 0, nil
@@ -626,6 +627,9 @@ func (x *eventStream) sendEvents(to func(string, []byte) error, page *events.Pag
 // wait says that the stream waits, as it cannot be decided now who receives the event that
 // ends at next, "" for no event. After the last try the event is left out.
 func (x *eventStream) wait(to func(string, []byte) error, undecided error, next string) (again time.Duration, err error) {
+	if rules := next == ""; rules != x.ruled {
+		x.ruled, x.tries = rules, 0
+	}
 	if x.tries == len(undecidedWaits) && next != "" {
 		x.server.events.note(x.server, x.name, fmt.Errorf("an event is left out: %w", undecided))
 		x.cursor, x.truncated, x.tries = next, true, 0

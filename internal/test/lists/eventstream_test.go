@@ -329,6 +329,37 @@ func TestEventStreamUndecided(t *testing.T) {
 	})
 }
 
+// The tries at rules that panic are not those at match, which may fail as they come back.
+func TestEventStreamRulesBack(t *testing.T) {
+	var rules, match atomic.Bool
+	streaming(t, func(t *testing.T) *mcp.Server {
+		rules.Store(false)
+		match.Store(true)
+		s := mcp.NewServer(mcp.Info{Name: "docs", Version: "1"}, nil)
+		s.MustAdd(mcp.EventType("x", func(*mcp.Frame, watchIn, comment) (bool, error) {
+			if match.CompareAndSwap(true, false) {
+				return false, errors.New("the database is away")
+			}
+			return true, nil
+		}, mcp.VisibleTo(func(*mcp.Frame) bool {
+			if rules.Load() {
+				panic("the database is away")
+			}
+			return true
+		})))
+		return s
+	}, func(t *testing.T, s *mcp.Server, open func(string) *streamer) {
+		c := open(streamWith("x", ""))
+		c.want("active")
+		rules.Store(true)
+		time.AfterFunc(100*time.Second, func() { rules.Store(false) })
+		if err := s.Emit(t.Context(), mcp.Occurrence{Name: "x", Data: comment{"a", "one"}}); err != nil {
+			t.Fatal(err)
+		}
+		c.want("error", "heartbeat", "heartbeat", "heartbeat", "heartbeat", "error", "event one")
+	})
+}
+
 // A store that is away ends no stream, and what was emitted afterwards arrives.
 func TestEventStreamWithoutStore(t *testing.T) {
 	var store *absentStore
