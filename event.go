@@ -262,6 +262,7 @@ type serverEvents struct {
 	hooking sync.Once
 	hooks   atomic.Pointer[events.Webhooks] // nil until it is needed
 	left    atomic.Int64                    // goroutines in a match that no webhook waits for any more
+	leftOf  sync.Map                        // their *atomic.Int64, by the id of the subscription
 }
 
 // logs returns the logs of s.

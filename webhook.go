@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
@@ -242,9 +243,12 @@ func unsubscribeEvents(s *Server) frame.Handler {
 	})
 }
 
-// maxLeft is how many calls of match may not return, of all webhooks; at that number
-// no further call begins.
-const maxLeft = 64
+// maxLeft is how many calls of match may not return, of all webhooks, and maxLeftOf of one
+// subscription; at that number no further call begins.
+const (
+	maxLeft   = 64
+	maxLeftOf = 8
+)
 
 // verdicts answers whether subscriptions get events, one question after the other on one
 // goroutine. It calls users' code, which may end the goroutine, or not return. mu guards
@@ -300,11 +304,13 @@ func (j *verdicts) wait(ctx context.Context, done <-chan struct{}) bool {
 		if over || rest <= 0 {
 			j.turn++
 			j.server.events.left.Add(1)
-			asked := j.asks[max(j.next-1, 0)].Of.Name
+			of := j.asks[max(j.next-1, 0)].Of
+			count, _ := j.server.events.leftOf.LoadOrStore(of.ID, new(atomic.Int64))
+			count.(*atomic.Int64).Add(1)
 			over = over || j.next == len(j.asks)
 			j.mu.Unlock()
 			if ctx.Err() == nil {
-				j.server.events.note(j.server, asked, fmt.Errorf("match has not returned within %v", events.AskTimeout))
+				j.server.events.note(j.server, of.Name, fmt.Errorf("match has not returned within %v", events.AskTimeout))
 			}
 			return over
 		}
@@ -316,7 +322,7 @@ func (j *verdicts) wait(ctx context.Context, done <-chan struct{}) bool {
 // answer answers what is left, and closes done. If users' code ends the goroutine, another
 // one continues.
 func (j *verdicts) answer(ctx context.Context, turn int, done chan struct{}) {
-	finished := false
+	finished, asked := false, ""
 	defer func() {
 		if !finished && j.decide(turn, events.No, nil) {
 			j.server.running.Go(func() { j.answer(ctx, turn, done) })
@@ -325,11 +331,15 @@ func (j *verdicts) answer(ctx context.Context, turn int, done chan struct{}) {
 		j.mu.Lock()
 		if j.ended = j.turn == turn; !j.ended {
 			j.server.events.left.Add(-1)
+			if count, ok := j.server.events.leftOf.Load(asked); ok && count.(*atomic.Int64).Add(-1) <= 0 {
+				j.server.events.leftOf.Delete(asked)
+			}
 		}
 		j.mu.Unlock()
 		close(done)
 	}()
 	for ask := j.ask(turn); ask != nil; ask = j.ask(turn) {
+		asked = ask.Of.ID
 		verdict, err := j.server.events.decide(ctx, j.server, ask)
 		if !j.decide(turn, verdict, err) {
 			break
@@ -342,18 +352,17 @@ func (j *verdicts) answer(ctx context.Context, turn int, done chan struct{}) {
 func (j *verdicts) ask(turn int) *events.Ask {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.turn != turn || j.next == len(j.asks) {
-		return nil
-	}
-	for of := j.asks[max(j.next-1, 0)]; j.next > 0 && of.Verdict != events.No && j.asks[j.next].Of == of.Of; {
-		if j.next++; j.next == len(j.asks) { // the events behind one that is not decided wait
-			return nil
+	for j.turn == turn && j.next < len(j.asks) {
+		waits := j.next > 0 && j.asks[j.next-1].Of == j.asks[j.next].Of && j.asks[j.next-1].Verdict != events.No
+		ask := *j.asks[j.next]
+		j.next++
+		count, _ := j.server.events.leftOf.Load(ask.Of.ID)
+		if left, ok := count.(*atomic.Int64); !waits && (!ok || left.Load() < maxLeftOf) { // else it is decided later
+			j.since = time.Now()
+			return &ask
 		}
 	}
-	j.next++
-	j.since = time.Now()
-	ask := *j.asks[j.next-1]
-	return &ask
+	return nil
 }
 
 // decide notes an answer. It reports whether the goroutine may continue.

@@ -230,6 +230,35 @@ func TestWebhookMatchOfOthers(t *testing.T) {
 	})
 }
 
+// A match that never returns for one subscriber costs the others nothing, however many
+// events there are.
+func TestWebhookMatchStuck(t *testing.T) {
+	bothStores(t, func(t *testing.T, opts *mcp.Options) {
+		r := newReceiver(t)
+		opts.Logger = &quiet
+		s := ended(t, mcp.NewServer(mcp.Info{Name: "docs", Version: "1"}, hooked(opts, r)))
+		back := make(chan struct{})
+		s.MustAdd(mcp.EventType("comment.created", func(f *mcp.Frame, in watchIn, c comment) (bool, error) {
+			if in.Document == "hangs" {
+				<-back
+			}
+			return true, nil
+		}))
+		client := pipe{mcptest.New(t, s, ann)}
+		const events = 40
+		for i := range events {
+			subscribe(t, client, subscribeTo("a", hookURL, "")) // the first grants last 15 minutes
+			subscribe(t, client, subscribeTo("hangs", hookURL, ""))
+			emit(t, s, "a", fmt.Sprint(i))
+			time.Sleep(2 * time.Minute)
+		}
+		if got := len(r.all()); got != 1+events {
+			t.Errorf("received %d of %d", got, 1+events)
+		}
+		close(back)
+	})
+}
+
 // A new secret signs with the earlier one for five minutes.
 func TestWebhookSecrets(t *testing.T) {
 	bothStores(t, func(t *testing.T, opts *mcp.Options) {
