@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -191,13 +192,26 @@ func serves(t *testing.T, dir string) {
 		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
+		ended := make(chan struct{})
+		var asking sync.WaitGroup
 		if tt.twice {
 			until("/readyz", http.StatusServiceUnavailable)
-			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
+			asking.Go(func() { // a signal right after the first is part of it
+				for again := time.NewTicker(100 * time.Millisecond); ; {
+					_ = cmd.Process.Signal(syscall.SIGTERM) // an error says that it has ended
+					select {
+					case <-ended:
+						again.Stop()
+						return
+					case <-again.C:
+					}
+				}
+			})
 		}
-		if err := cmd.Wait(); (err != nil) != tt.killed {
+		err := cmd.Wait()
+		close(ended)
+		asking.Wait()
+		if (err != nil) != tt.killed {
 			t.Errorf("with a grace of %s it ended with %v", tt.grace, err)
 		}
 	}
