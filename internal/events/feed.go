@@ -110,6 +110,8 @@ func (l *Logs) readFrom(ctx context.Context, box string, after scale.Rev) (read 
 // start returns the position at which a subscription begins that asks for cursor, as Read
 // does. truncated reports that it is behind the cursor.
 func (l *Logs) start(ctx context.Context, name, cursor string, maxAge time.Duration) (at scale.Rev, birth string, truncated bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, replica.StoreTimeout)
+	defer cancel()
 	page, err := l.Read(ctx, name, cursor, maxAge)
 	if err != nil {
 		return 0, "", false, err
@@ -140,6 +142,8 @@ func (l *Logs) start(ctx context.Context, name, cursor string, maxAge time.Durat
 
 // cursorNow returns a cursor for a position: a later one if nothing follows it.
 func (l *Logs) cursorNow(ctx context.Context, name, birth string, at scale.Rev) string {
+	ctx, cancel := context.WithTimeout(ctx, replica.StoreTimeout)
+	defer cancel()
 	now, err := l.now(ctx)
 	if err != nil {
 		return cursorAt(birth, at)

@@ -342,12 +342,14 @@ func (w *Webhooks) follow(ctx context.Context, f *feed) {
 
 // load adds what is new to a feed.
 func (w *Webhooks) load(ctx context.Context, f *feed) error {
-	birth, err := w.config.Logs.born(ctx)
+	limited, cancel := context.WithTimeout(ctx, replica.StoreTimeout)
+	defer cancel()
+	birth, err := w.config.Logs.born(limited)
 	if err != nil {
 		return err
 	}
 	if birth != f.birth { // only this goroutine changes it
-		now, err := w.config.Logs.now(ctx)
+		now, err := w.config.Logs.now(limited)
 		if err != nil {
 			return err
 		}
