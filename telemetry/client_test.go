@@ -11,6 +11,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/telemetry"
 )
@@ -149,6 +150,7 @@ func TestInjected(t *testing.T) {
 // TestInventedCalls: a model that makes names of tools up makes no series, and codes of
 // servers neither.
 func TestInventedCalls(t *testing.T) {
+	testdep.NoRace(t, "calls, one after the other")
 	told := newCollector()
 	var o client.Options
 	telemetry.Client(&o, told.options())

@@ -15,6 +15,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/telemetry"
@@ -172,6 +173,7 @@ func TestTrust(t *testing.T) {
 // TestStrangersSampleNothing: with one call in a hundred to be sampled, the flag of
 // strangers changes nothing, while that of people who are known counts.
 func TestStrangersSampleNothing(t *testing.T) {
+	testdep.NoRace(t, "requests, one after the other")
 	const calls = 2000
 	for name, as := range map[string][]mcptest.Option{"strangers": nil, "alice": {mcptest.As(alice)}} {
 		told := newCollector(sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(0.01))))

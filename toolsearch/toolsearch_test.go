@@ -18,6 +18,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/auth"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/middleware"
 	"github.com/talaria-go/mcp/protocol"
@@ -251,9 +252,10 @@ func TestWhenThatDoesNotReturn(t *testing.T) {
 
 // TestHidden: tools that a client does not see change no byte of what it gets.
 func TestHidden(t *testing.T) {
+	testdep.NoRace(t, "lists and searches, one after the other")
 	random := rand.New(rand.NewPCG(1, 2))
 	texts := []string{"create a note", "delete an invoice", "list events of a calendar", "send a message to a customer", "archive mail", "search contacts"}
-	for range 60 {
+	for range testdep.Rounds(30, 200) {
 		visible := map[string]bool{}
 		with := newServer(&mcp.Options{Filter: func(_ *mcp.Frame, _ mcp.Kind, name string) bool { return !strings.Contains(name, "filtered") }})
 		without := newServer(nil)
