@@ -29,6 +29,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/internal/clients/origin"
 	"github.com/talaria-go/mcp/internal/names"
+	"github.com/talaria-go/mcp/internal/visible"
 )
 
 // Options are the options of Tools. The zero value has the defaults.
@@ -72,8 +73,10 @@ type Problem struct {
 	LeftOut bool // there is no tool for the operation
 }
 
-// String returns the pointer and the text.
-func (p Problem) String() string { return cmp.Or(p.Pointer, "(root)") + ": " + p.Text }
+// String returns the pointer and the text on one line, for logs.
+func (p Problem) String() string {
+	return visible.Line(cmp.Or(p.Pointer, "(root)")+": "+p.Text, visible.Sentence)
+}
 
 // Tools returns a tool for each operation of a document in JSON or YAML, in the order of
 // the document. The error is of a document or of options that cannot be used at all. A
@@ -113,6 +116,7 @@ type api struct {
 	secured  map[[2]string]bool // place and name of the keys of security schemes
 	unused   map[string]bool    // names of Fixed
 	made     []*operation
+	size     int // bytes of the schemas of those
 	problems []Problem
 }
 

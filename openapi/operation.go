@@ -136,9 +136,20 @@ func (a *api) complete(pointer string, op *operation, o, item object) (err error
 	if cut != "" {
 		a.problem(pointer, false, "%s", cut)
 	}
+	if a.size += len(text); len(text) > maxLarge || a.size > maxAll {
+		a.size -= len(text)
+		return fmt.Errorf("its schema has %d bytes: one has %d at most, and all together %d", len(text), maxLarge, maxAll)
+	}
 	op.schema = text
 	return valid(text)
 }
+
+// The limits of what a document makes this package keep. References can make it much longer.
+const (
+	maxParameters = 1_000    // of an operation
+	maxLarge      = 1 << 20  // bytes of a schema after trimming
+	maxAll        = 64 << 20 // bytes of all schemas
+)
 
 // valid reports why package raw refuses a schema. The keywords that are kept have their
 // forms, so that this is only needed for patterns, which may be too large together, and
@@ -222,12 +233,20 @@ var templated = regexp.MustCompile(`\{([^{}]*)\}`)
 func (a *api) parameters(pointer string, op *operation, o, item object) error {
 	in := templated.FindAllStringSubmatch(op.is.Path, -1)
 	seen := map[[2]string]bool{}
-	for _, text := range append(o.list("parameters"), item.list("parameters")...) {
+	all := append(o.list("parameters"), item.list("parameters")...)
+	if len(all) > maxParameters {
+		return fmt.Errorf("it has more than %d parameters", maxParameters)
+	}
+	for _, text := range all {
 		of, err := a.doc.follow(text)
 		if err != nil {
 			return fmt.Errorf("a parameter: %w", err)
 		}
 		p, err := newParameter(a.schemas, of)
+		if errors.Is(err, errUnsendable) {
+			a.problem(pointer, false, "%v", err)
+			continue
+		}
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -34,7 +35,9 @@ func newParameter(s *schemas, o object) (*parameter, error) {
 	allowed, known := styles[p.in]
 	switch {
 	case p.name == "":
-		return nil, errors.New("a parameter has no name")
+		return nil, fmt.Errorf("a parameter has no name%w", errUnsendable)
+	case p.in == "header" && strings.ContainsFunc(p.name, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r) }):
+		return nil, fmt.Errorf("no header can have the name %.100q%w", p.name, errUnsendable)
 	case !known:
 		return nil, fmt.Errorf("parameter %q: its place %q is not path, query, header or cookie", p.name, p.in)
 	}
@@ -51,8 +54,39 @@ func newParameter(s *schemas, o object) (*parameter, error) {
 		p.json = strings.Contains(m.name, "json")
 		schema = objectOf(m.value)["schema"]
 	}
-	p.schema = described(s.convert(decode(schema), false), o.text("description"))
+	p.schema = s.convert(decode(schema), false)
+	if p.required && !p.json {
+		p.schema = s.withoutNull(p.schema)
+	}
+	p.schema = described(p.schema, o.text("description"))
 	return p, nil
+}
+
+// errUnsendable is the end of the error of a parameter that no request can have.
+var errUnsendable = errors.New(": the parameter is left out")
+
+// withoutNull returns a schema that does not take null, which has no form in a style: a
+// required parameter would be there without a value.
+func (s *schemas) withoutNull(schema any) any {
+	t, err := s.inlined(schema)
+	if err != nil {
+		return schema // the operation has the same error
+	}
+	isNull := func(v any) bool { return v == nil || v == "null" || reflect.DeepEqual(v, tree{"type": "null"}) }
+	for _, name := range []string{"anyOf", "oneOf", "type", "enum"} {
+		list, _ := t[name].([]any)
+		kept := slices.DeleteFunc(slices.Clone(list), isNull)
+		switch {
+		case len(kept) == len(list) || len(kept) == 0:
+			continue
+		case len(kept) == 1 && len(t) == 1 && name != "type" && name != "enum":
+			return kept[0]
+		}
+		t = maps.Clone(t)
+		t[name] = kept
+		schema = t
+	}
+	return schema
 }
 
 // described returns a schema with a description, unless it has one.

@@ -54,7 +54,7 @@ func (op *operation) call(f *mcp.Frame, in []byte) (protocol.Result, error) {
 		return nil, errors.New(secrets.masked(withoutURL(err)))
 	}
 	defer origin.Discard(res.Body)
-	return result(op, res, args, secrets)
+	return result(op, r.URL, res, args, secrets)
 }
 
 // authError is an error of Options.Auth, which goes out as it is.

@@ -88,6 +88,29 @@ func TestStyles(t *testing.T) {
 	}
 }
 
+// Null has no form in a style: a required parameter does not take it, and of an optional one
+// nothing is sent.
+func TestNullInParameters(t *testing.T) {
+	api := newRecorder(t)
+	const maybe = `{"schemas":{"Maybe":{"type":"string","nullable":true},"Choice":{"oneOf":[{"type":"string"},{"type":"null"}]}}}`
+	for _, schema := range []string{
+		`{"type":"string","nullable":true}`, `{"type":["string","null"]}`, `{"type":["string","null"],"enum":["a",null]}`, `{"enum":["a",null]}`,
+		`{"$ref":"#/components/schemas/Maybe"}`, `{"$ref":"#/components/schemas/Choice"}`, `{"anyOf":[{"type":"string"},{"type":"null"}],"title":"t"}`,
+	} {
+		for _, in := range []string{"query", "header", "cookie", "path"} {
+			path := map[bool]string{false: "/x", true: "/x/{p}"}[in == "path"]
+			c, _ := serve(t, document(`"`+path+`":{"get":{"operationId":"op","parameters":[`+param("p", in, `,"schema":`+schema)+`,`+
+				`{"name":"o","in":"query","schema":`+schema+`}]}}`, maybe), &openapi.Options{Server: api.URL})
+			if r := c.Call("op", mcptest.Raw(`{"p":null,"o":null}`)); !r.IsError || api.last().method != "" {
+				t.Errorf("%s %s: null is sent: %s", in, schema, r.Text())
+			}
+			if r := c.Call("op", mcptest.Raw(`{"p":"a","o":null}`)); r.IsError || strings.Contains(api.last().uri, "o=") {
+				t.Errorf("%s %s: a text is refused: %s", in, schema, r.Text())
+			}
+		}
+	}
+}
+
 // Values cannot change which path, which origin or which headers a request has.
 func TestPathsThatLeadElsewhere(t *testing.T) {
 	api := newRecorder(t)

@@ -24,8 +24,8 @@ const (
 	maxFault = 4 << 10
 )
 
-// result returns the result for a response to op.
-func result(op *operation, res *http.Response, args tree, secrets *secrets) (protocol.Result, error) {
+// result returns the result for a response to op, whose request went to address.
+func result(op *operation, address *url.URL, res *http.Response, args tree, secrets *secrets) (protocol.Result, error) {
 	if res.StatusCode/100 != 2 {
 		return failure(res, secrets), nil
 	}
@@ -56,10 +56,10 @@ func result(op *operation, res *http.Response, args tree, secrets *secrets) (pro
 	case isMedia:
 		r = &protocol.CallToolResult{Content: []protocol.Content{protocol.AudioContent{Data: body, MIMEType: kind}}}
 	default:
-		address := *res.Request.URL
-		address.RawQuery, address.User = "", nil
+		plain := *address
+		plain.RawQuery, plain.User = "", nil
 		r = &protocol.CallToolResult{Content: []protocol.Content{protocol.EmbeddedResource{Resource: protocol.ResourceContents{
-			URI: address.String(), MIMEType: shownKind(kind), Blob: body}}}}
+			URI: secrets.masked(plain.String()), MIMEType: shownKind(kind), Blob: body}}}}
 	}
 	if next := next(op, res, args); next != "" {
 		r.Content = append(r.Content, protocol.TextContent{Text: secrets.masked(next)})

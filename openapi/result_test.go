@@ -234,3 +234,41 @@ func TestHugeBodies(t *testing.T) {
 		}
 	}
 }
+
+// bare is an http.RoundTripper that returns a response without its request.
+type bare func(*http.Request) *http.Response
+
+func (b bare) RoundTrip(r *http.Request) (*http.Response, error) {
+	res := b(r)
+	res.Request = nil
+	return res, nil
+}
+
+// Neither the query of the server nor a fixed value is in a result, whatever the transport does.
+func TestSecretsInAddresses(t *testing.T) {
+	const key, path = "key-of-the-server-0123456789", "fixed-value-of-the-path-0123456789"
+	for name, trip := range map[string]func(*http.Request) *http.Response{
+		"bytes": func(*http.Request) *http.Response {
+			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/zip"}}, Body: io.NopCloser(strings.NewReader("PK\x00"))}
+		},
+		"panic": func(*http.Request) *http.Response { panic("no") },
+		"end":   func(*http.Request) *http.Response { runtime.Goexit(); return nil },
+	} {
+		log := &locked{w: &strings.Builder{}}
+		logger := zerolog.New(log)
+		tools, _, err := openapi.Tools([]byte(document(`"/{account}/x":{"get":{"operationId":"op","parameters":[`+param("account", "path", "")+`]}}`, "")), &openapi.Options{
+			Server: "https://ann:" + key + "@api.example.com/v1?key=" + key, Client: &http.Client{Transport: bare(trip)}, Fixed: map[string]string{"account": path},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := mcp.NewServer(mcp.Info{Name: "api", Version: "1"}, &mcp.Options{Logger: &logger})
+		s.MustAdd(tools...)
+		c := mcptest.New(t, s)
+		r, err := c.TryCall("op", nil)
+		got := fmt.Sprintf("%v %+v %s", err, r, log.w)
+		if strings.Contains(got, key) || strings.Contains(got, path) || name == "bytes" && (r == nil || r.IsError || len(r.Content) != 1) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}

@@ -8,7 +8,10 @@ import (
 	"math/big"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"unicode/utf16"
 )
 
 // tree is a schema as encoding/json decodes it, with numbers as json.Number.
@@ -23,6 +26,7 @@ type schemas struct {
 	defs     map[string]*definition
 	subtypes map[string][]subtype // of bases with a discriminator, by reference
 	bases    map[string]bool      // references that are bases
+	all      func() []member      // of the components
 }
 
 // definition is a member of $defs. It is converted on first use.
@@ -44,7 +48,8 @@ const ownSuffix = "_own"
 
 // newSchemas returns what converts schemas of a document.
 func newSchemas(d *document) *schemas {
-	return &schemas{doc: d, names: map[string]string{}, defs: map[string]*definition{}, subtypes: map[string][]subtype{}, bases: map[string]bool{}}
+	return &schemas{doc: d, names: map[string]string{}, defs: map[string]*definition{}, subtypes: map[string][]subtype{}, bases: map[string]bool{},
+		all: sync.OnceValue(func() []member { return membersOf(d.components()["schemas"]) })}
 }
 
 // unsafeName is what a name of a definition does not have.
@@ -132,7 +137,7 @@ func (s *schemas) choices(ref string, schema tree) []subtype {
 	}
 	found := mapped(d)
 	quoted, _ := json.Marshal(ref) // a text encodes
-	for _, m := range membersOf(s.doc.components()["schemas"]) {
+	for _, m := range s.all() {
 		if !bytes.Contains(m.value, quoted) {
 			continue
 		}
@@ -260,6 +265,7 @@ func (s *schemas) convert(value any, top bool) any {
 	}
 	s.types(in, out)
 	bounds(in, out)
+	members(out)
 	s.withoutReadOnly(in, out)
 	notes(in, out)
 	return nullable(in, out)
@@ -502,8 +508,8 @@ func (s *schemas) isReadOnly(v any) bool {
 func notes(in, out tree) {
 	var more []string
 	if pattern, ok := in["pattern"].(string); ok {
-		if _, err := regexp.Compile(pattern); err == nil {
-			out["pattern"] = pattern
+		if _, err := regexp.Compile(portable(pattern)); err == nil {
+			out["pattern"] = portable(pattern)
 		} else if len(pattern) <= 200 {
 			more = append(more, "Pattern: "+pattern)
 		}
@@ -517,6 +523,43 @@ func notes(in, out tree) {
 		said, _ := out["description"].(string)
 		out["description"] = strings.TrimSpace(strings.TrimSpace(said) + "\n" + strings.Join(more, "\n"))
 	}
+}
+
+// members writes the patterns of members as Go reads them. If it cannot read one, any member
+// is taken.
+func members(out tree) {
+	patterns, _ := out["patternProperties"].(tree)
+	kept := make(tree, len(patterns))
+	for pattern, schema := range patterns {
+		if _, err := regexp.Compile(portable(pattern)); err != nil {
+			delete(out, "patternProperties")
+			delete(out, "additionalProperties")
+			return
+		}
+		kept[portable(pattern)] = schema
+	}
+	if patterns != nil {
+		out["patternProperties"] = kept
+	}
+}
+
+// codePoint matches \u and a code, which is a character in a pattern of ECMAScript, or an
+// escaped backslash, as a u may follow that.
+var codePoint = regexp.MustCompile(`\\(?:\\|u[0-9A-Fa-f]{4})`)
+
+// portable returns a pattern with such characters as Go reads them, too.
+func portable(pattern string) string {
+	return codePoint.ReplaceAllStringFunc(pattern, func(text string) string {
+		code, err := strconv.ParseUint(text[2:], 16, 16)
+		switch r := rune(code); {
+		case err != nil, utf16.IsSurrogate(r):
+			return text
+		case r < 0x80:
+			return `\x` + text[4:]
+		default:
+			return string(r)
+		}
+	})
 }
 
 // nullable allows null where 3.0 says so.

@@ -262,7 +262,7 @@ func (s *Server) Do(ctx context.Context, r *Request) (*http.Response, error) {
 	var res *http.Response
 	err := safely.Try(func() (err error) { res, err = s.do(ctx, r); return err })
 	if failure, ok := errors.AsType[*safely.Failure](err); ok {
-		return nil, fmt.Errorf("%s %s: %w", r.Method, s.url, failure.Detail())
+		return nil, fmt.Errorf("%s %s: %w", r.Method, s, failure.Detail())
 	}
 	if err == nil {
 		res.Body = guardedBody{res.Body}
