@@ -119,6 +119,7 @@ var importGraph = map[string][]string{
 	"examples/audit":                   {"", "protocol"},
 	"examples/openapi":                 {"", "auth", "openapi"},
 	"examples/report":                  {"", "protocol"},
+	"examples/search":                  {"", "openapi", "toolsearch"},
 	"examples/events":                  {"", "client"},
 	"examples/gateway":                 {"", "client", "gateway"},
 	"examples/notes":                   {""},
