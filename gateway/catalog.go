@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -185,6 +186,14 @@ func (c *catalog) addTools(u *upstream, tools []protocol.Tool) error {
 		}
 		own := t
 		it := &item{definition: &own, name: t.Name}
+		var err error
+		if own.InputSchema, err = objectSchema(own.InputSchema); err != nil {
+			c.note("tool %q: %v; the tool is left out", visible.Text(t.Name, visible.Name), err)
+			continue
+		}
+		if !isObject(own.OutputSchema) {
+			own.OutputSchema = nil
+		}
 		if !c.apply(u, it, &own, used) {
 			continue
 		}
@@ -195,7 +204,6 @@ func (c *catalog) addTools(u *upstream, tools []protocol.Tool) error {
 			c.note("tool %q: the name %q is taken", visible.Text(t.Name, visible.Name), visible.Text(own.Name, visible.Name))
 			continue
 		}
-		var err error
 		if it.headers, err = wire.HeaderParams(own.InputSchema); err != nil {
 			c.note("tool %q: %v; clients that use headers leave it out", visible.Text(t.Name, visible.Name), visible.Error(err))
 		}
@@ -215,6 +223,32 @@ func (c *catalog) addTools(u *upstream, tools []protocol.Tool) error {
 		}
 	}
 	return nil
+}
+
+// objectSchema returns the input schema of a tool as hosts take it: they refuse the whole list
+// for one that does not have the type "object". Without a type it gets this one.
+func objectSchema(schema json.RawMessage) (json.RawMessage, error) {
+	var members map[string]json.RawMessage
+	if len(schema) > 0 && jsonx.Unmarshal(schema, &members) != nil {
+		return nil, errors.New("its input schema is not an object")
+	}
+	var kind string
+	switch {
+	case members["type"] == nil:
+		if members == nil {
+			members = map[string]json.RawMessage{}
+		}
+		members["type"] = json.RawMessage(`"object"`)
+		return json.Marshal(members)
+	case jsonx.Unmarshal(members["type"], &kind) != nil || kind != "object":
+		return nil, errors.New("the type of its input schema is not \"object\"")
+	}
+	return schema, nil
+}
+
+// isObject reports whether a JSON value is an object.
+func isObject(text json.RawMessage) bool {
+	return bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{"))
 }
 
 // apply applies the rules to a tool. ok is false if the tool must not be offered.
@@ -265,7 +299,7 @@ func without(schema json.RawMessage, fixed map[string]json.RawMessage, several b
 		if _, there := properties[name]; !there && !several {
 			err := fmt.Errorf("%q is not an argument", name)
 			if near := names.Nearest(name, slices.Sorted(maps.Keys(properties))); near != "" {
-				err = fmt.Errorf("%w (did you mean %s?)", err, near)
+				err = fmt.Errorf("%w (did you mean %s?)", err, visible.Text(near, visible.Name))
 			}
 			return nil, err
 		}

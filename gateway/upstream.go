@@ -389,7 +389,10 @@ func passed(meta map[string]any) {
 func (u *upstream) failed(f *mcp.Frame, err error) (protocol.Result, error) {
 	unauthorized := errors.Is(err, client.ErrUnauthorized)
 	own, isRefusal := errors.AsType[*refusal](err)
-	if fault, ok := errors.AsType[*protocol.Error](err); ok && !unauthorized {
+	fault, isFault := errors.AsType[*protocol.Error](err)
+	_, far := errors.AsType[*client.Error](err) // else the fault is one of the gateway
+	between := far && isFault && !unauthorized && ofConnection(fault.Code)
+	if isFault && !unauthorized && !between {
 		if r := f.Request(); r.Method == protocol.MethodResourcesRead {
 			fault = wire.PassReadError(fault, f.Revision(), r.Params.Name, errors.Is(err, client.ErrNotFound))
 		}
@@ -409,6 +412,8 @@ func (u *upstream) failed(f *mcp.Frame, err error) (protocol.Result, error) {
 		text = fmt.Sprintf("Server %q asks the user something, and the client cannot ask.", u.name)
 	} else if isRefusal {
 		text = visible.Error(own.error).Error()
+	} else if between {
+		text = fmt.Sprintf("Server %q refuses the request: %v", u.name, visible.Error(fault))
 	} else if errors.Is(err, errFull) {
 		text = errFull.Error()
 	} else {
@@ -418,6 +423,17 @@ func (u *upstream) failed(f *mcp.Frame, err error) (protocol.Result, error) {
 		return nil, &protocol.Error{Code: protocol.CodeInternal, Message: text, Err: err}
 	}
 	return &protocol.CallToolResult{IsError: true, Content: []protocol.Content{protocol.TextContent{Text: text}}, Err: err}, nil
+}
+
+// ofConnection reports whether an error is about messages between the gateway and an upstream.
+// The client of a request would take it for one about its own, and may send that again.
+func ofConnection(code protocol.Code) bool {
+	switch code {
+	case protocol.CodeParseError, protocol.CodeInvalidRequest, protocol.CodeMethodNotFound, protocol.CodeSessionNotFound,
+		protocol.CodeHeaderMismatch, protocol.CodeMissingCapability, protocol.CodeUnsupportedVersion:
+		return true
+	}
+	return false
 }
 
 // reason returns the part of an error for clients. The standard error of a command, and the
