@@ -104,7 +104,7 @@ func stranger(t *testing.T, server program, kind string, want protocol.Revision,
 	if want.Has(protocol.FeatureElicitation) {
 		t.Run("questions", func(t *testing.T) { s.frameworkQuestions(t, quirks{}) })
 	}
-	if tasks && want.Modern() {
+	if tasks && want.Modern() && !s.behind(t, "tasks do not pass") {
 		t.Run("a task", s.strangerTask)
 		t.Run("tasks that fail", s.strangerTasksFail)
 		t.Run("a task that asks", s.strangerTaskAsks)
@@ -122,7 +122,9 @@ func stranger(t *testing.T, server program, kind string, want protocol.Revision,
 }
 
 func (s session) strangerHello(t *testing.T) {
-	equal(t, "instructions", s.Server().Instructions, "Try everything.")
+	if !s.behind(t, "instructions are its own") {
+		equal(t, "instructions", s.Server().Instructions, "Try everything.")
+	}
 	caps := s.Server().Capabilities
 	if caps.Tools == nil || caps.Prompts == nil || caps.Resources == nil {
 		t.Errorf("got capabilities %+v", caps)
@@ -152,7 +154,9 @@ func (s session) strangerPages(t *testing.T) {
 		sizes = append(sizes, len(page))
 	}
 	equal(t, "all", s.resourceURIs(t), []string{"e2e://1", "e2e://2", "e2e://3", "e2e://4", "e2e://5"})
-	equal(t, "sizes", sizes, []int{2, 2, 1})
+	if !s.behind(t, "pages are its own") {
+		equal(t, "sizes", sizes, []int{2, 2, 1})
+	}
 }
 
 // strangerStructured has structured content where the revision has it, which the
@@ -171,6 +175,9 @@ func (s session) strangerStructured(t *testing.T) {
 
 // strangerLog hears what is logged, from its level on.
 func (s session) strangerLog(t *testing.T) {
+	if s.Revision().Modern() && s.behind(t, "log messages of a connection without session are in its log") {
+		return
+	}
 	if err := s.SetLevel(within(t), protocol.LevelInfo); err != nil {
 		t.Fatal(err)
 	}
