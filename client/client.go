@@ -76,7 +76,7 @@ func Connect(ctx context.Context, t Transport, opts *Options) (*Client, error) {
 	}
 	if err == nil && c.opts.Listen != nil {
 		_, err = c.Listen(ctx, *c.opts.Listen, nil)
-		if errors.Is(err, ErrUnsupported) { // it agrees to nothing, as other servers to less than all
+		if err != nil && ctx.Err() == nil && !errors.Is(err, ErrConnection) && !errors.Is(err, ErrClosed) { // refused, while all else works
 			safely.Log(c.opts.Logger.Warn().Str("server", c.server).Err(visible.Error(err)), "the server does not notify of changes")
 			err = nil
 		}

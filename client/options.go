@@ -96,7 +96,7 @@ type Options struct {
 	LogLevel protocol.Level
 	// Listen has the subscription from the start; nil means none in modern
 	// revisions. Legacy servers announce changed lists without a subscription. A server
-	// without subscriptions is a line in the log of Logger.
+	// that refuses it, or does not answer it within Timeout, is a line in the log of Logger.
 	Listen *Filter
 	// OnResumed is called when a subscription is open again after it was
 	// interrupted, also by a pool or a group at another connection. Changes in between

@@ -286,39 +286,50 @@ func TestHealthCheck(t *testing.T) {
 	}
 }
 
-// A server without subscriptions is connected to, and the log says what is missing there.
+// A server that refuses the subscription, for whatever reason, or does not answer it, is connected
+// to, and the log says what is missing there. One whose connection ends is not.
 func TestListenIsRefused(t *testing.T) {
-	for _, code := range []protocol.Code{protocol.CodeMethodNotFound, protocol.CodeInternal} {
+	for _, code := range []protocol.Code{protocol.CodeMethodNotFound, protocol.CodeInvalidParams, protocol.CodeInternal, -32000, noAnswer, noServer} {
 		tr := scripted(t, func(s *script) {
 			s.modernHello()
 			for h := s.next(); h != nil; h = s.next() {
-				if h.Method == protocol.MethodListen {
+				switch {
+				case h.Method == protocol.MethodListen && code == noServer:
+					return
+				case h.Method == protocol.MethodListen && code != noAnswer:
 					s.fault(h, int(code), "no")
-				} else if h.ID != nil {
+				case h.Method != protocol.MethodListen && h.ID != nil:
 					s.say(`{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete"}}`, h.ID)
 				}
 			}
 		})
 		var log logText
 		logger := zerolog.New(&log)
-		c, err := Connect(t.Context(), tr, &Options{Revisions: []protocol.Revision{protocol.Latest}, Listen: &Filter{ToolsListChanged: true}, Logger: &logger})
-		if code == protocol.CodeInternal {
+		c, err := Connect(t.Context(), tr, &Options{Revisions: []protocol.Revision{protocol.Latest}, Listen: &Filter{ToolsListChanged: true}, Logger: &logger, Timeout: 300 * time.Millisecond, NoReconnect: true})
+		if code == noServer {
 			if err == nil {
-				t.Error("a server whose subscriptions fail is connected to")
+				t.Error("a server that is gone is connected to")
 			}
 			continue
 		}
 		if err != nil {
-			t.Fatal(err)
+			t.Errorf("%d: %v", code, err)
+			continue
 		}
-		if sub, err := c.Listen(t.Context(), Filter{ToolsListChanged: true}, nil); !errors.Is(err, ErrUnsupported) {
+		if sub, err := c.Listen(t.Context(), Filter{ToolsListChanged: true}, nil); code == protocol.CodeMethodNotFound && !errors.Is(err, ErrUnsupported) {
 			t.Errorf("Listen: %v, %v", sub, err)
 		}
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
 		if n := strings.Count(log.String(), "the server does not notify of changes"); n != 1 {
-			t.Errorf("%d lines: %s", n, log.String())
+			t.Errorf("%d: %d lines: %s", code, n, log.String())
 		}
 	}
 }
+
+// What a server does with subscriptions/listen in place of a code.
+const (
+	noAnswer protocol.Code = 1
+	noServer protocol.Code = 2
+)
