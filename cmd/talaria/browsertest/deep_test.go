@@ -17,7 +17,7 @@ func TestDeep(t *testing.T) {
 		got := eval[struct {
 			Length int
 			Same   []bool
-		}](b, fmt.Sprintf(`import(document.querySelector('script').src.replace('app.js', 'program.js')).then(m => {
+		}](b, fmt.Sprintf(`import(document.querySelector('script').src).then(m => {
 			const text = %s.repeat(%d) + '1' + ']}'.repeat(%[2]d), lines = m.indent(text)
 			return { length: lines.length, same: [lines.replace(/\s/g, '') === text, lines.split('\n').length === 4 * %[2]d + 1, m.write(m.parse(text)) === text] }
 		})`, quote(`{"a":[`), depth))
@@ -30,7 +30,7 @@ func TestDeep(t *testing.T) {
 		t.Errorf("the length of a level is %v", per)
 	}
 	for _, text := range []string{`1`, `"}\"{"`, ` { } `, `{"a":1,"a":[ ],"b":{"c":[1,"\\",{}]}}`, `[1.0,-0,1e400,12345678901234567890]`} {
-		lines := eval[string](b, `import(document.querySelector('script').src.replace('app.js', 'program.js')).then(m => m.indent(`+quote(text)+`))`)
+		lines := eval[string](b, `import(document.querySelector('script').src).then(m => m.indent(`+quote(text)+`))`)
 		if plain := strings.NewReplacer(" ", "", "\n", ""); plain.Replace(lines) != plain.Replace(text) {
 			t.Errorf("%s becomes %s", text, lines)
 		}

@@ -18,7 +18,7 @@ var weakViews = sync.OnceValues(func() (string, error) {
 		"views.go": {`_, _ = w.Write(frameDocument)`, `h := w.Header()
 		h.Set("Content-Security-Policy", without("policy", h.Get("Content-Security-Policy")))
 		_, _ = w.Write([]byte(without("frames", string(frameDocument))))`},
-		"pages.go": {`served[name] = slim(name, text)`, `served[name] = []byte(without(name, string(slim(name, text))))`},
+		"assets.go": {`return slim(name, text)`, `return []byte(without(name, string(slim(name, text))))`},
 	} {
 		from, err := filepath.Abs(filepath.Join("../internal/inspector", name))
 		if err != nil {

@@ -125,3 +125,28 @@ func TestChart(t *testing.T) {
 	eval[bool](b, `([...document.querySelectorAll('.banner button')].find(e => e.innerText === 'With views').click(), true)`)
 	b.until(`document.querySelector('nav [aria-label="has a view"]')`)
 }
+
+// TestViewCrowd: however much a view says at once, the traffic has what it calls.
+func TestViewCrowd(t *testing.T) {
+	t.Parallel()
+	page := strings.Replace(hostileView, "$attack", `const data = '日'.repeat(9e5)
+	for (let i = 0; i < 13; i++) parent.postMessage({ jsonrpc: '2.0', id: i ? undefined : data, method: i ? 'notifications/message' : data, params: { level: 'info', data } }, '*')
+	await ask('tools/call', { name: 'harm', arguments: {} })`, 1)
+	text, err := json.Marshal(map[string]any{"harm": map[string]string{"Tool": `,"annotations":{"readOnlyHint":true}`}, "crowd": map[string]string{"HTML": page}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "views.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := inspectPage(t, fixture(t, "views", file))
+	b.call("crowd")
+	b.until(`document.querySelector('.viewer .members .done')`)
+	b.tabTo("Traffic")
+	b.press(enter)
+	b.until(`[...document.querySelectorAll('.rows tr')].some(e => e.innerText.includes('view tools/call'))`)
+	if n := eval[int](b, `+/(\d+) messages/.exec(document.querySelector('.traffic').innerText)[1]`); n < 20 {
+		t.Errorf("%d messages", n)
+	}
+}

@@ -4,17 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"embed"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"mime"
 	"net/http"
-	"path"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -25,9 +18,6 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-//go:embed web
-var web embed.FS
-
 // maxStreams is how many pages may listen at a time.
 const maxStreams = 8
 
@@ -36,70 +26,6 @@ const streamPatience = 10 * time.Second
 
 // soon is how long the answer to a call waits for what comes of the call.
 const soon = 100 * time.Millisecond
-
-// Page serves the page and its files, which shows views in frames of the origin frames.
-// They have no secrets, and their addresses change with their content.
-func Page(frames string) http.Handler {
-	files, err := fs.Sub(web, "web")
-	if err != nil {
-		panic(err) // the folder is part of the program
-	}
-	served, hash := map[string][]byte{}, sha256.New()
-	_ = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			text, _ := fs.ReadFile(files, name) // it cannot fail, as they are part of the program
-			served[name] = slim(name, text)
-			hash.Write(served[name])
-		}
-		return err
-	})
-	base := "/web/" + hex.EncodeToString(hash.Sum(nil)[:6]) + "/"
-	shell := strings.NewReplacer("/web/", base, "$frames", frames).Replace(string(served["index.html"]))
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/" {
-			w.Header().Set("Content-Type", "text/html; charset=utf-8")
-			_, _ = w.Write([]byte(shell))
-			return
-		}
-		name, ok := strings.CutPrefix(r.URL.Path, base)
-		text := served[name]
-		if !ok || text == nil {
-			http.NotFound(w, r)
-			return
-		}
-		w.Header().Set("Content-Type", mime.TypeByExtension(path.Ext(name)))
-		w.Header().Set("Cache-Control", "max-age=31536000, immutable")
-		_, _ = w.Write(text)
-	})
-}
-
-// remark is a comment at the end of a line of a script.
-var remark = regexp.MustCompile("\\s+// [^'\"`]*\\n$")
-
-// tight takes spaces out of a style sheet that have no meaning.
-var tight = strings.NewReplacer("; ", ";", " { ", "{", " }", "}")
-
-// slim returns one of our files without its comments and indentation: only html templates have
-// lines of their own in it, where neither counts.
-func slim(name string, text []byte) []byte {
-	script := path.Ext(name) == ".js"
-	if name == "vendor.js" || !script && path.Ext(name) != ".css" { // which has notices of its authors
-		return text
-	}
-	var out []byte
-	for line := range bytes.Lines(text) {
-		line = bytes.TrimLeft(line, " ")
-		if script {
-			line = remark.ReplaceAll(line, []byte("\n"))
-		} else {
-			line = []byte(tight.Replace(string(line)))
-		}
-		if !bytes.HasPrefix(line, []byte("//")) {
-			out = append(out, line...)
-		}
-	}
-	return out
-}
 
 // pages answer the page.
 type pages struct {

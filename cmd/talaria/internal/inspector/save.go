@@ -1,6 +1,7 @@
 package inspector
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,11 +11,15 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// maxSaved is how much of the traffic is saved, in bytes: the newest of it.
-const maxSaved = 8 << 20
+// The bounds of a saved recording: its size in bytes, of which the newest messages remain, and the
+// time to mask them. Messages after that time are saved without their content.
+const (
+	maxSaved = 8 << 20
+	saveTime = 10 * time.Second
+)
 
-// save answers with the traffic as a recording, masked as a report is. Text that cannot be masked
-// is an error.
+// save answers with the traffic as a recording, masked as a report is. A message that takes too
+// long to be masked is saved without its content.
 func (i exporter) save(w http.ResponseWriter, _ *http.Request) {
 	e := &exported{Inspector: i.Inspector, share: true}
 	entries := i.store.Entries(maxSaved)
@@ -26,9 +31,18 @@ func (i exporter) save(w http.ResponseWriter, _ *http.Request) {
 		e.learn(string(entry.Text))
 	}
 	var text []byte
+	began, bare := time.Now(), 0
 	for _, entry := range entries {
 		if len(entry.Text) > 0 {
-			entry.Text = []byte(e.hidden(string(entry.Text)))
+			hidden, err := "", errTooLong
+			if time.Since(began) < saveTime {
+				hidden, err = i.mask.hide(string(entry.Text))
+			}
+			if errors.Is(err, errTooLong) {
+				bare++
+				hidden, err = i.mask.hide(withoutContent(entry.Text))
+			}
+			entry.Text, e.err = []byte(inPlace(hidden)), err
 		}
 		if e.err == nil {
 			text, e.err = entry.Append(text)
@@ -38,7 +52,41 @@ func (i exporter) save(w http.ResponseWriter, _ *http.Request) {
 			return
 		}
 	}
-	reply(w, map[string]string{"text": string(text), "name": "talaria-" + time.Now().Format("20060102-150405") + ".jsonl"})
+	reply(w, map[string]any{"text": string(text), "name": "talaria-" + time.Now().Format("20060102-150405") + ".jsonl", "bare": bare})
+}
+
+// maxName is the length of an ID or a method that is saved without the content of its message.
+const maxName = 256
+
+// withoutContent returns what of a message tells it apart, and its length; of other text only the length.
+func withoutContent(text []byte) string {
+	note := fmt.Sprintf("%d bytes, which take too long to be masked", len(text))
+	member := func(name string) json.RawMessage {
+		if v := jsonx.Lookup(text, []string{name}); len(v) <= maxName {
+			return v
+		}
+		return nil
+	}
+	m := map[string]any{"jsonrpc": "2.0", "left": note}
+	id, method := member("id"), member("method")
+	switch {
+	case id == nil && method == nil:
+		return note
+	case method != nil:
+		m["method"] = method
+	case jsonx.Lookup(text, []string{"error"}) != nil:
+		m["error"] = map[string]any{"code": 0, "message": note}
+	default:
+		m["result"] = struct{}{}
+	}
+	if id != nil {
+		m["id"] = id
+	}
+	out, err := json.Marshal(m)
+	if err != nil { // it is not JSON
+		return note
+	}
+	return string(out)
 }
 
 // errNoReplay refuses every other row.

@@ -10,8 +10,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/talaria-go/mcp/cmd/talaria/internal/record"
+	"github.com/talaria-go/mcp/internal/test/testdep"
+	"github.com/talaria-go/mcp/internal/tooling/recording"
 )
 
 // TestSave: the traffic is saved without secrets, as a file that is followed, with the same
@@ -128,6 +131,50 @@ func TestLogLevels(t *testing.T) {
 			if r.Level == "" || !strings.HasPrefix(r.Name, "db: {") {
 				t.Errorf("%+v", r)
 			}
+		}
+	}
+}
+
+// TestSaveLong: a message that takes too long to be masked is saved without its content, and with what
+// pairs it with its request; the others are saved.
+func TestSaveLong(t *testing.T) {
+	testdep.NoRace(t, "one goroutine compares long texts")
+	i := New(Options{Target: "target"})
+	defer i.Close()
+	i.mask.add(strings.Repeat("a", 100<<10) + "b")
+	for dir, text := range map[recording.Dir]string{
+		recording.Out: `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"short"}}`,
+		recording.In:  `{"jsonrpc":"2.0","id":1,"result":{"content":[],"a":"` + strings.Repeat("a", 500<<10) + `"}}`,
+	} {
+		i.store.Add(recording.Entry{At: time.Now(), Dir: dir, Conn: "1", Text: []byte(text)})
+	}
+	until(t, i, func() bool { return len(i.store.Entries(maxSaved)) == 2 })
+	var saved struct {
+		Text string
+		Bare int
+	}
+	code := ask(t, i, "GET", "/api/save", "", &saved)
+	if code != http.StatusOK || saved.Bare != 1 || len(saved.Text) > 1000 || !strings.Contains(saved.Text, `\"name\":\"short\"`) || !strings.Contains(saved.Text, `{\"id\":1,\"jsonrpc\":\"2.0\",\"left\":\"512055 bytes`) {
+		t.Errorf("%d, %d without content:\n%.2000s", code, saved.Bare, saved.Text)
+	}
+}
+
+// TestWithoutContent: what remains of a message that is too long.
+func TestWithoutContent(t *testing.T) {
+	const note = " bytes, which take too long to be masked"
+	for text, want := range map[string]string{
+		`{"id":1,"method":"ping","params":{}}`:                     `{"id":1,"jsonrpc":"2.0","left":"36$","method":"ping"}`,
+		`{"method":"notifications/message","params":{"data":"x"}}`: `{"jsonrpc":"2.0","left":"56$","method":"notifications/message"}`,
+		`{"id":"a","result":{"x":1}}`:                              `{"id":"a","jsonrpc":"2.0","left":"27$","result":{}}`,
+		`{"id":"a","error":{"code":-1,"message":"x"}}`:             `{"error":{"code":0,"message":"44$"},"id":"a","jsonrpc":"2.0","left":"44$"}`,
+		`{"id":"` + strings.Repeat("x", 300) + `","result":{}}`:    `321$`,
+		`{"result":{}}`: `13$`,
+		`[]`:            `2$`,
+		`a line`:        `6$`,
+		``:              `0$`,
+	} {
+		if got := withoutContent([]byte(text)); got != strings.ReplaceAll(want, "$", note) {
+			t.Errorf("%.100s: %s", text, got)
 		}
 	}
 }

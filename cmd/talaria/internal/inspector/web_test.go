@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -25,7 +26,13 @@ const (
 // elsewhere; and it stays small.
 func TestAssets(t *testing.T) {
 	unsafe := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|\bFunction\(|dangerouslySet|srcdoc|localStorage|document\.cookie|importScripts`)
-	bytes, lines := len(frameDocument), 0
+	bytes, lines, declared := len(frameDocument), 0, map[string]string{}
+	for name, text := range assets() {
+		if !strings.Contains(name, "LICENSE") {
+			bytes += len(text)
+		}
+	}
+	top := regexp.MustCompile(`^(?:export )?(?:async )?(?:const|let|function|class) ([\w$]+)`)
 	err := fs.WalkDir(web, "web", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || strings.Contains(name, "LICENSE") {
 			return err
@@ -34,7 +41,9 @@ func TestAssets(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		bytes += len(slim(path.Base(name), text))
+		if path.Ext(name) == ".js" && !slices.Contains(scripts, path.Base(name)) {
+			t.Errorf("%s is not served", name)
+		}
 		if path.Base(name) == "vendor.js" {
 			if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != vendored {
 				t.Errorf("vendor.js has the checksum %x", sum)
@@ -50,6 +59,15 @@ func TestAssets(t *testing.T) {
 			}
 			if strings.Contains(strings.ReplaceAll(line, "https?:", ""), "://") {
 				t.Errorf("%s:%d leads elsewhere: %s", name, n+1, line)
+			}
+			if m := top.FindStringSubmatch(line); m != nil && path.Ext(name) == ".js" {
+				if other := declared[m[1]]; other != "" {
+					t.Errorf("%s:%d declares %s, as %s does: the modules are one script", name, n+1, m[1], other)
+				}
+				declared[m[1]] = name
+			}
+			if strings.HasPrefix(strings.TrimLeft(line, " "), "import ") && !strings.HasSuffix(line, ".js'") {
+				t.Errorf("%s:%d: an import is one line", name, n+1)
 			}
 		}
 		return nil
@@ -80,7 +98,7 @@ func TestPage(t *testing.T) {
 			t.Errorf("%s: %d %v", name[1], w.Code, w.Header())
 		}
 	}
-	for _, name := range []string{"/web/app.js", "/app.js", path.Dir(names[0][1]) + "/../../pages.go", path.Dir(names[0][1]) + "/", "/favicon.ico"} {
+	for _, name := range []string{"/web/app.js", "/app.js", path.Dir(names[0][1]) + "/program.js", path.Dir(names[0][1]) + "/../../pages.go", path.Dir(names[0][1]) + "/", "/favicon.ico"} {
 		if w := get(name); w.Code != http.StatusNotFound {
 			t.Errorf("%s: %d", name, w.Code)
 		}

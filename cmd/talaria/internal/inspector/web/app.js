@@ -3,7 +3,7 @@
 import { html, render, useState, useEffect, useLayoutEffect, useRef } from './vendor.js'
 import { address, chooseServer, count, enter, failed, finder, get, post, listen, indent, moves, seen, seenJSON } from './program.js'
 import { ctrl, usePages } from './pages.js'
-import { Code } from './json.js'
+import { Code, asSent } from './json.js'
 import { Check, sum } from './check.js'
 import { Running, Tasks } from './tasks.js'
 import { Replay, SaveTraffic } from './replay.js'
@@ -249,7 +249,7 @@ const size = n => n < 1000 ? n + ' B' : n < 1e6 ? (n / 1000).toFixed(1) + ' kB' 
 
 const severe = /^(error|critical|alert|emergency)$/, fine = /^(ok|version negotiation|not offered)$/ // levels; statuses that are no failures
 
-const most = 60 // rows that are drawn, as many as the program sends
+const mostRows = 60 // rows that are drawn, as many as the program sends
 
 const rowOf = () => +address().get('row') || 0
 const here = () => rowOf() ? 'before=' + (rowOf() + 1) : ''
@@ -270,7 +270,7 @@ function Traffic({ state, open, toggle }) {
   useEffect(() => {
     if (!open) return
     const stop = new AbortController()
-    const timer = setTimeout(() => get(`/api/traffic?${at}&kinds=${kinds}&text=${encodeURIComponent(text)}`, stop.signal).then(p => at[0] === 'f' && p.rows.length < most ? go('') : setPage(p), () => {}), 50)
+    const timer = setTimeout(() => get(`/api/traffic?${at}&kinds=${kinds}&text=${encodeURIComponent(text)}`, stop.signal).then(p => at[0] === 'f' && p.rows.length < mostRows ? go('') : setPage(p), () => {}), 50)
     return () => { clearTimeout(timer); stop.abort() }
   }, [open, kinds, text, at, at ? 0 : state.traffic, at ? 0 : state.calls[0]?.state])
   const box = useRef(null), end = useRef(null)
@@ -278,7 +278,7 @@ function Traffic({ state, open, toggle }) {
   // key goes on where the rows that are drawn end, and to either end of all.
   const key = e => {
     const r = box.current, { rows } = page
-    const to = e.key === 'Home' ? '' : e.key === 'End' ? 'from=1' : e.key === 'PageDown' && rows.length === most && r.scrollTop + r.clientHeight > r.scrollHeight - 2 ? 'before=' + rows.at(-1).seq
+    const to = e.key === 'Home' ? '' : e.key === 'End' ? 'from=1' : e.key === 'PageDown' && rows.length === mostRows && r.scrollTop + r.clientHeight > r.scrollHeight - 2 ? 'before=' + rows.at(-1).seq
       : e.key === 'PageUp' && at && rows.length && r.scrollTop < 2 ? 'from=' + (rows[0].seq + 1) : at
     if (to === at || ctrl(e)) return
     e.preventDefault()
@@ -297,7 +297,7 @@ function Traffic({ state, open, toggle }) {
         <input type="search" placeholder="find in messages" aria-label="find in messages" value=${text} onInput=${e => { setText(e.currentTarget.value); go('') }} />
         <${SaveTraffic} />
         ${at && html`<button class="quiet" onClick=${() => go('')}>newest</button>`}
-        ${page.rows.length === most && html`<button class="quiet" onClick=${() => go('before=' + page.rows.at(-1).seq)}>older</button>`}`}</div>
+        ${page.rows.length === mostRows && html`<button class="quiet" onClick=${() => go('before=' + page.rows.at(-1).seq)}>older</button>`}`}</div>
     ${open && html`<div class="split"><div class="rows" tabindex="0" role="region" aria-label="Messages" ref=${box} onKeyDown=${key}>
       ${page.kept !== undefined && !page.rows.length && html`<p class="dim empty">${kinds || text ? 'Nothing found.' : 'No messages.'}</p>`}
       <table>${page.rows.length > 0 && html`<thead><tr><th>Time</th><th>Message</th><th class="right">Took</th><th class="right">Size</th><th>Status</th></tr></thead>`}<tbody>${page.rows.map(r => html`<tr key=${r.seq} class=${r.kind + (chosen === r.seq ? ' chosen' : '')}>
@@ -310,8 +310,6 @@ function Traffic({ state, open, toggle }) {
       ${chosen > 0 && html`<${Message} seq=${chosen} live=${state.state === 'recording' && state.servers?.length > 1 && state.servers[1].label} close=${() => setChosen(0)} fresh=${(r => r && r.status + ' ' + r.http)(page.rows.find(r => r.seq === chosen))} />`}</div>`}
   </section>`
 }
-
-const asSent = text => text
 
 function Message({ seq, live, close, fresh }) {
   const [m, setM] = useState(null)

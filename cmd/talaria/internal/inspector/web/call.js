@@ -1,9 +1,9 @@
 // One thing that a server offers: its form in the middle, what a call came to beside it,
 // and what the server asks meanwhile.
 import { html, useState, useEffect, useLayoutEffect, useMemo, useRef } from './vendor.js'
-import { address, count, get, post, del, server, parse, seen, seenJSON, write, indent } from './program.js'
+import { address, count, get, post, del, server, parse, seen, write, indent } from './program.js'
 import { Tree, ctrl, usePages } from './pages.js'
-import { Code, Long, Table, Value, rowsOf } from './json.js'
+import { Code, Long, Table, Value, asSent, plain, rowsOf } from './json.js'
 import { Markdown, isMarkdown } from './markdown.js'
 import { Link } from './links.js'
 import { Icon, Splitter } from './looks.js'
@@ -187,7 +187,6 @@ function Description({ text }) {
   return html`<p class="description">${long && !open ? text.slice(0, 280) + '… ' : text}${long && html` <button class="quiet" aria-expanded=${open} onClick=${() => setOpen(!open)}>${open ? 'less' : 'more'}</button>`}</p>`
 }
 
-export const plain = v => typeof v === 'string' ? seen(v) : seenJSON(write(v))
 export const at = (v, name) => v instanceof Map ? v.get(name) : undefined
 
 export const took = ms => ms === undefined ? '' : ms < 10 ? ms.toFixed(1) + ' ms' : ms < 1000 ? Math.round(ms) + ' ms' : (ms / 1000).toFixed(1) + ' s'
@@ -232,7 +231,7 @@ function Result({ call, cancel, http, repeat, edit, view: own }) {
       ${chosen === 'Tree' && html`<${Tree} key=${call.id} value=${structured} />`}
       ${chosen === 'Content' && html`<${Contents} key=${call.id} list=${content} issues=${call.issues} of=${call.label} lone=${structured !== undefined} />`}
       ${chosen === 'Diff' && html`<${Diff} call=${call} />`}
-      ${chosen === 'Raw' && html`<${Code} text=${call.result} as=${asIs} label="Raw result" />`}
+      ${chosen === 'Raw' && html`<${Code} text=${call.result} as=${asSent} label="Raw result" />`}
     </div>`}</section>`
 }
 
@@ -277,8 +276,6 @@ export function Contents({ list, issues = [], of, lone, room = 1400 }) {
   const wrong = new Map(issues.map(i => [i.path, i.message]))
   return html`${pager}${part.map((x, i) => html`${wrong.has(x.at) && html`<p class="bad">${wrong.get(x.at)}</p>`}<${Content} key=${from + i} item=${x.item} of=${of} lone=${lone && list.length === 1} room=${Math.floor(room / part.length)} />`)}`
 }
-
-const asIs = text => text
 
 // Text is that of an item: JSON as a table or a tree, and Markdown; what was sent is a click away.
 // Lone JSON has lines, as its table and its tree are in other places.

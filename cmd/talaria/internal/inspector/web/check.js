@@ -2,7 +2,7 @@
 import { html, useState, useEffect, useMemo, useRef, useLayoutEffect } from './vendor.js'
 import { count, get } from './program.js'
 import { usePages } from './pages.js'
-import { Code } from './json.js'
+import { Code, asSent } from './json.js'
 
 // sum is how much the verdict has that is more than a note.
 export const sum = c => c ? c.fails + c.broken + c.results : 0
@@ -68,15 +68,14 @@ function Weights({ list, total, go }) {
 }
 
 const around = 140 // lines that are shown before and behind a place
-const asSent = text => text
 
-const same = (a, b) => a && b && a.rule === b.rule && a.path === b.path && a.text === b.text
+const sameFinding = (a, b) => a && b && a.rule === b.rule && a.path === b.path && a.text === b.text
 
 // Definition is what was sent of a tool or the like, with what hosts do not accept of it;
 // at is the finding whose place is shown.
 export function Definition({ form, at }) {
   const list = form.findings ?? []
-  const [on, setOn] = useState(list.find(f => same(f, at)) ?? null)
+  const [on, setOn] = useState(list.find(f => sameFinding(f, at)) ?? null)
   const [shown, pager] = usePages(list, 20, 'findings')
   const mark = useRef(null)
   useLayoutEffect(() => mark.current?.scrollIntoView({ block: 'center' }), [on])

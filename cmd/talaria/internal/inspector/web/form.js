@@ -4,10 +4,10 @@ import { html, useState, useEffect, useRef } from './vendor.js'
 import { count, get, post, parse, seen, seenJSON, write, Num } from './program.js'
 import { Pager, ctrl } from './pages.js'
 
-// kinds are those of a value of which the schema says little: JSON, or with controls.
-const kinds = [{ kind: 'raw', label: 'JSON' }, { kind: 'text', label: 'string' }, { kind: 'number', label: 'number' }, { kind: 'bool', label: 'boolean' }, { kind: 'null', label: 'null' },
+// anyKinds are those of a value of which the schema says little: JSON, or with controls.
+const anyKinds = [{ kind: 'raw', label: 'JSON' }, { kind: 'text', label: 'string' }, { kind: 'number', label: 'number' }, { kind: 'bool', label: 'boolean' }, { kind: 'null', label: 'null' },
   { kind: 'object', label: 'object', free: true }, { kind: 'list', label: 'array', item: { kind: 'json', required: true } }].map(c => ({ ...c, required: true }))
-const loose = ({ types = [] }) => kinds.filter(({ label }) => !types.length || types.includes(label) || label === 'number' && types.includes('integer') || label === 'JSON' && /object|array/.test(types))
+const loose = ({ types = [] }) => anyKinds.filter(({ label }) => !types.length || types.includes(label) || label === 'number' && types.includes('integer') || label === 'JSON' && /object|array/.test(types))
 
 // make returns the node of a control. Optional ones are not set, whatever their
 // default is: the server has it, too.
@@ -44,7 +44,7 @@ function fill(n) {
 // further is the control of a member that the schema has no name for.
 const further = c => ({ ...(c.rest ?? { kind: 'json', key: '', label: '' }), required: true })
 
-const typed = (c, v) => c.kind === 'raw' || c.kind === 'choice' || (kinds.some(k => k.kind === c.kind) ? c.kind : 'text')
+const typed = (c, v) => c.kind === 'raw' || c.kind === 'choice' || (anyKinds.some(k => k.kind === c.kind) ? c.kind : 'text')
   === (v === null ? 'null' : v instanceof Map ? 'object' : v instanceof Num ? 'number' : { string: 'text', boolean: 'bool' }[typeof v] ?? 'list')
 
 // fits tells whether a value is one of a variant, or may become one.
@@ -77,7 +77,7 @@ export function load(n, v) {
     case 'union': {
       const find = all => c.variants.findIndex(x => fits(x, v, all))
       const at = [find(true), find(), c.variants.length].find(i => i >= 0)
-      n.c = c.variants[at] ? c : { ...c, variants: [...c.variants, kinds[0]] }
+      n.c = c.variants[at] ? c : { ...c, variants: [...c.variants, anyKinds[0]] }
       n.kinds = n.c.variants.map(make)
       load(n.kinds[n.variant = at], v)
       return
@@ -131,7 +131,7 @@ function below(n) {
   return n.c.kind === 'object' ? [...n.nodes.values(), ...n.more.map(m => m.node)] : n.c.kind === 'list' ? n.items : n.c.kind === 'union' ? [n.kinds[n.variant]] : []
 }
 
-const most = 900 // elements of a form that are drawn at a time
+const mostDrawn = 900 // elements of a form that are drawn at a time
 
 // elements is about how many a node takes, without those below it.
 const elements = ({ c, set }) => !set && !simple(c) ? 4 : 12 + (c.kind === 'choice' ? (c.count ? 50 : c.options.length) : c.kind === 'union' ? c.variants.length : 0)
@@ -143,7 +143,7 @@ export function placing(root) {
   let last = 0, used = 0
   const place = (n, above) => { // within what is drawn with it
     const size = elements(n)
-    if (used && used + size > most) { last++; used = above }
+    if (used && used + size > mostDrawn) { last++; used = above }
     used += size
     n.at = last
     let here = (root.part ?? 0) === last
@@ -173,10 +173,10 @@ export function Form({ node, of, complete, issues, all, change }) {
   const show = (n, ...ids) => { placing(node); node.part = n.at; change(); setTimeout(() => ids.map(id => document.getElementById(id)).find(e => e)?.focus()) }
   const ctx = { of, complete, issues, all, change, drawn, show }, id = encode(of)
   return html`<div class="form"><${Pager} from=${node.part ?? 0} size=${1} total=${parts} what="parts of the form" go=${n => { node.part = n; change() }} />
-    <${node.c.kind === 'union' ? Control : Members} n=${node} path="" id=${id} ctx=${ctx} /></div>`
+    <${node.c.kind === 'union' ? Control : Fields} n=${node} path="" id=${id} ctx=${ctx} /></div>`
 }
 
-const Members = ({ n, path, id, ctx }) => html`${[...n.nodes.values()].map(f => html`<${Field} key=${f.c.key} n=${f} path=${path + escape(f.c.key)} id=${id + encode(escape(f.c.key))} ctx=${ctx} />`)}<${Further} n=${n} path=${path} id=${id} ctx=${ctx} />`
+const Fields = ({ n, path, id, ctx }) => html`${[...n.nodes.values()].map(f => html`<${Field} key=${f.c.key} n=${f} path=${path + escape(f.c.key)} id=${id + encode(escape(f.c.key))} ctx=${ctx} />`)}<${Further} n=${n} path=${path} id=${id} ctx=${ctx} />`
 
 const faults = (list, id) => html`<div class="bad" id=${id + ':e'}>${list.map(i => html`<div>${i.message}${i.hint && '; ' + i.hint}</div>`)}</div>`
 
@@ -215,7 +215,7 @@ function Control({ n, path, id, ctx, bad, touch, label }) { // label where no el
   const own = { ...aria, value: n.text, onInput: set, onBlur: touch, placeholder: n.set ? undefined : preset(c) || undefined }
   const unset = c.preset === undefined ? 'not set' : 'default: ' + preset(c)
   switch (c.kind) {
-    case 'object': return html`<div class="inner"><${Members} n=${n} path=${path} id=${id} ctx=${ctx} /></div>`
+    case 'object': return html`<div class="inner"><${Fields} n=${n} path=${path} id=${id} ctx=${ctx} /></div>`
     case 'list': return html`<${Items} n=${n} path=${path} id=${id} ctx=${ctx} label=${label || c.label || 'list'} />`
     case 'union': return html`<div class="inner"><select ...${aria} aria-labelledby=${undefined} aria-label=${'kind of ' + (label || c.label || 'value')} value=${n.variant} onChange=${e => { pick(n, +e.currentTarget.value); touch() }}>
       ${c.variants.map((v, i) => html`<option value=${i}>${v.label}</option>`)}</select>

@@ -29,6 +29,8 @@ export function Code({ text, label = 'JSON', as = indent }) {
   return html`<${Long} text=${lines} label=${label} of=${parts} />`
 }
 
+export const asSent = text => text
+
 const same = line => [['', line]]
 
 // Long is a text of any length. A short one is drawn as it is.
@@ -77,7 +79,7 @@ function Rows({ lines, of, label }) {
     <div style=${{ height: total * high + 'px' }}><div style=${{ transform: `translateY(${from * high}px)` }}>${shown}</div></div></div>`
 }
 
-const plain = v => typeof v === 'string' ? seen(v) : seenJSON(write(v))
+export const plain = v => typeof v === 'string' ? seen(v) : seenJSON(write(v))
 
 export function rowsOf(v) {
   const isRows = x => Array.isArray(x) && x.length > 0 && x.every(r => r instanceof Map && r.size > 0)

@@ -1,7 +1,8 @@
 // A resource that a result refers to, which is read where it is shown.
 import { html, useState, useEffect, useRef } from './vendor.js'
 import { get, parse, post } from './program.js'
-import { Contents, at, contentOf, plain } from './call.js'
+import { plain } from './json.js'
+import { Contents, at, contentOf } from './call.js'
 
 // read reads a resource as one of the calls, and returns that when it has ended.
 async function read(uri, signal) {

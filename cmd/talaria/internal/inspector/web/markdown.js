@@ -4,7 +4,7 @@ import { html, useMemo } from './vendor.js'
 import { Code } from './json.js'
 import { seen } from './program.js'
 
-const deepest = 6 // lists and quotes within each other, and marks within marks
+const nesting = 6 // lists and quotes within each other, and marks within marks
 const longest = 200e3 // characters
 const most = 1500 // elements; the rest is drawn as plain text
 
@@ -53,7 +53,7 @@ function blocks(lines, depth, page) {
     end = at + 1
     if (!lines[at].trim()) continue
     const until = stop => { while (end < lines.length && !stop(lines[end])) end++ }
-    if (page.left-- < 0 || depth > deepest) return [...out, html`<p>${lines.slice(at).join('\n')}</p>`]
+    if (page.left-- < 0 || depth > nesting) return [...out, html`<p>${lines.slice(at).join('\n')}</p>`]
     if (m = fence(lines[at])) {
       until(l => closes(l, m[1]))
       const text = lines.slice(at + 1, end).join('\n')
@@ -112,7 +112,7 @@ const marks = /\\([!-/:-@[-`{-~])|`+|!?\[|\*\*|__|~~|[*_]/g
 
 // inline is the text of a block with its marks.
 function inline(text, depth, page) {
-  if (depth > deepest || text.length > 20e3) return text
+  if (depth > nesting || text.length > 20e3) return text
   const out = [], none = new Set(), find = new RegExp(marks)
   let from = 0
   const add = (node, start, end) => { if (start > from) out.push(text.slice(from, start)); out.push(node); from = find.lastIndex = end; page.left-- }

@@ -21,8 +21,8 @@ export const clip = text => text.length > 5e5 ? text.slice(0, 5e5) + '\n… ' + 
 
 const rows = 100 // of a tree, at a time
 
-// kindOf is the class of a value, which has a colour.
-const kindOf = v => v instanceof Num ? 'jn' : typeof v === 'string' ? 'js' : 'jw'
+// colorOf is the class of a value, which has a colour.
+const colorOf = v => v instanceof Num ? 'jn' : typeof v === 'string' ? 'js' : 'jw'
 
 // inside is how many values a branch has.
 const inside = v => branch(v) ? v.size ?? v.length : 0
@@ -71,6 +71,6 @@ export function Tree({ value, name, most = rows }) {
   return html`<${Pager} from=${from} size=${most} total=${total} what="rows" go=${setAt} /><div ref=${box} role="tree" aria-label=${name ?? 'the result'} onKeyDown=${key}>${shown.map(r => {
     const size = inside(r.v)
     return html`<div key=${r.at} role="treeitem" class="leaf" tabindex=${r.at === at ? 0 : -1} aria-level=${r.level} aria-expanded=${size ? open.has(r.v) : undefined} style=${{ '--level': r.level - 1 }} onClick=${() => size ? toggle(r) : setAt(r.at)}>
-      ${r.name !== undefined && html`<span class="jk">${seen(String(r.name))}${branch(r.v) ? '' : ':'} </span>`}${branch(r.v) ? html`<span class="dim">${r.v instanceof Map ? `{${size}}` : `[${size}]`}</span>` : typeof r.v === 'string' && r.v.trim().includes('\n') ? html`<pre class="js">${clip(seen(r.v))}</pre>` : html`<code class=${kindOf(r.v)}>${clip(seenJSON(write(r.v)))}</code>`}</div>`
+      ${r.name !== undefined && html`<span class="jk">${seen(String(r.name))}${branch(r.v) ? '' : ':'} </span>`}${branch(r.v) ? html`<span class="dim">${r.v instanceof Map ? `{${size}}` : `[${size}]`}</span>` : typeof r.v === 'string' && r.v.trim().includes('\n') ? html`<pre class="js">${clip(seen(r.v))}</pre>` : html`<code class=${colorOf(r.v)}>${clip(seenJSON(write(r.v)))}</code>`}</div>`
   })}</div>`
 }

@@ -63,14 +63,14 @@ export async function enter() {
 class Gone extends Error {}
 const ended = 'talaria has ended. Start it again, and this page reconnects.'
 
-let chosen = 0
+let current = 0
 // chooseServer makes this server, of several, the one that is asked; a path that has a
 // number is of that one.
-export const chooseServer = n => { chosen = n }
-export const server = () => chosen
+export const chooseServer = n => { current = n }
+export const server = () => current
 
 async function ask(method, path, body, signal) {
-  if (chosen && !/^.api.\d/.test(path)) path = path.replace('/api/', `/api/${chosen}/`)
+  if (current && !/^.api.\d/.test(path)) path = path.replace('/api/', `/api/${current}/`)
   let r
   try {
     r = await fetch(path, { method, credentials: 'omit', signal, headers: { Authorization: 'Bearer ' + key },

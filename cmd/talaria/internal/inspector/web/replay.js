@@ -1,12 +1,12 @@
 // What leaves the page as a recording, and a call of a recording that is made again.
 import { html, useState, useEffect, useRef } from './vendor.js'
-import { get, post } from './program.js'
+import { count, get, post } from './program.js'
 import { Compared, saveFile, signs, took, words } from './call.js'
 
 // SaveTraffic saves the traffic, without secrets, as a file that --file opens.
 export function SaveTraffic() {
   const [said, setSaid] = useState('')
-  const save = () => { setSaid(''); get('/api/save').then(r => { saveFile(r.name, r.text); setSaid('Saved ' + r.name) }, e => setSaid(e.message)) }
+  const save = () => { setSaid(''); get('/api/save').then(r => { saveFile(r.name, r.text); setSaid('Saved ' + r.name + (r.bare ? `, ${count(r.bare, 'message')} without content` : '')) }, e => setSaid(e.message)) }
   return html`<button class="quiet" title="a recording for --file, with secrets masked" onClick=${save}>Save</button><span class="dim" role="status">${said}</span>`
 }
 

@@ -11,7 +11,7 @@ const sandbox = 'ui/notifications/sandbox-'
 const widths = { Phone: 375, Panel: 600, Full: 0 }
 const highest = 4000 // pixels
 const pending = 32 // requests at a time
-const longest = 1e6 // characters of a message that is kept
+const longestKept = 1e6, mostKept = 4e6 // characters of a message that are kept, and of all in a second
 
 // The variables of the specification, by those of the page.
 const colors = {
@@ -48,12 +48,19 @@ const failure = (code, message) => Object.assign(new Error(message), { code })
 // show begins a view in a box. on is told what it asks for and what happens to it.
 function show(box, v, on) {
   const frame = document.createElement('iframe'), id = Math.floor(Math.random() * 2 ** 50), stop = new AbortController()
-  let state = 'new', asked = 0, unsent = [], timer = 0
+  let state = 'new', asked = 0, unsent = [], timer = 0, second = 0, kept = 0
   const log = (from, m) => {
+    const now = Date.now(), short = v => typeof v === 'number' ? v : v && String(v).slice(0, 99)
     let text = JSON.stringify(m)
-    if (text.length > longest) text = JSON.stringify({ jsonrpc: '2.0', id: m.id, method: m.method, ...(m.method ? { params: {} } : { result: {} }), left: text.length + ' characters' })
-    unsent.push({ at: Date.now(), from, text })
-    timer ||= setTimeout(() => { timer = 0; post('/api/view/messages', { view: id, list: unsent.splice(0) }).catch(() => {}) }, 100)
+    if (now - second > 1000) { second = now; kept = 0 }
+    if (text.length > Math.min(longestKept, mostKept - kept)) text = JSON.stringify({ jsonrpc: '2.0', id: short(m.id), method: short(m.method), ...(m.method ? { params: {} } : { result: {} }), left: text.length + ' characters' })
+    kept += text.length
+    unsent.push({ at: now, from, text })
+    timer ||= setTimeout(flush, 100)
+  }
+  const flush = async () => { // in parts that the program takes
+    for (let n, size; unsent.length; await post('/api/view/messages', { view: id, list: unsent.splice(0, n) }).catch(() => {})) for (n = size = 0; n < unsent.length && n < 500 && size < mostKept; n++) size += unsent[n].text.length
+    timer = 0
   }
   const say = m => { m = { jsonrpc: '2.0', ...m }; frame.contentWindow?.postMessage(m, origin); log('host', m) }
   const gone = () => { removeEventListener('message', hear); frame.remove() }
@@ -111,7 +118,7 @@ function violation({ directive, blocked }) {
 }
 
 const texts = {
-  violation, error: p => 'Script: ' + p.text, ended: p => `The view was closed: ${p.why}.`, flood: p => `More than ${p.most} messages in a second: the others were dropped.`,
+  violation, error: p => 'Script: ' + p.text, ended: p => `The view was closed: ${p.why}.`, flood: p => `More than ${p.most} messages or ${p.size} MB in a second: the others were dropped.`,
 }
 
 // View shows the view of a tool: while args are typed, with what a call was given, and with
@@ -140,7 +147,7 @@ export function View({ form, call, args, state, hidden }) {
     if (!v) return
     const o = own.current = { context: own.current.context, notes: new Set(v.problems), calls: [], asks: [], told: [] }
     if (v.asks) o.notes.add(`The view asks for ${v.asks.join(', ')}, which this host does not grant.`)
-    const note = text => { if (o.notes.size < 50) o.notes.add(seen(text)); update() }
+    const note = text => { if (o.notes.size < 50) o.notes.add(seen(text.slice(0, 999))); update() }
     // allow waits for what the user decides.
     const allow = (ask, signal) => new Promise((yes, no) => {
       if (o.asks.length >= 5) throw failure(-32000, 'too many questions to the user at once')
