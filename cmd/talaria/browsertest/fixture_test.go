@@ -46,6 +46,9 @@ func serve(name string, args []string) {
 	case "tasks":
 		serveTasks()
 		return
+	case "events":
+		serveEvents()
+		return
 	case "much":
 		serveMuch(s)
 	case "views":

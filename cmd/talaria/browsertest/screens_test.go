@@ -191,8 +191,11 @@ var journeys = []struct {
 		{"a long text", func(b *tab) { b.call("text"); b.until(`document.querySelector('.lines')`) }, whole, ""},
 	}},
 	{"tasks", func(t *testing.T) *tab { return inspectPage(t, fixture(t, "tasks")) }, []screen{
-		{"a task", func(b *tab) { b.call("endless"); b.until(`document.querySelector('section[aria-label=Tasks]')`) }, whole, ""},
+		{"a task", func(b *tab) { b.call("endless"); b.until(`document.querySelector('section[aria-label=Running]')`) }, whole, ""},
 		{"tasks of the server", func(b *tab) { b.tabTo("Server"); b.press(enter); b.reads("task-1") }, whole, ""},
+	}},
+	{"events", func(t *testing.T) *tab { return inspectPage(t, fixture(t, "events")) }, []screen{
+		{"watching", watchComments, whole, "events"},
 	}},
 	{"model", func(t *testing.T) *tab { return inspectPage(t, fixture(t, "asks")) }, []screen{
 		{"sample", func(b *tab) { b.call("sample"); b.reads("asks a model") }, whole, ""},

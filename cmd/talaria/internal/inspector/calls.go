@@ -10,6 +10,7 @@ import (
 
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/schema"
 )
@@ -42,9 +43,11 @@ type call struct {
 	Partial   bool             `json:"partial,omitempty"` // its arguments are not all kept: it cannot be made again
 	Cut       bool             `json:"cut,omitempty"`     // its result was not kept
 	Again     int64            `json:"again,omitempty"`   // the call that this one repeats after a change of the server
+	Events    int              `json:"events,omitempty"`  // that were received, of a call that watches
 	Before    int64            `json:"before,omitempty"`  // the call whose result can be compared; filled in when it is shown
 	safe      *call            // what outlives the inspector; nil while that is not known
 	asTask    bool
+	watched   *watched // nil unless it watches
 	cancel    context.CancelFunc
 }
 
@@ -57,6 +60,9 @@ type callError struct {
 // size is how long the texts of a call are, in bytes.
 func (c *call) size() int {
 	n := len(c.Arguments) + len(c.Result)
+	if c.watched != nil {
+		n += c.watched.size
+	}
 	if c.Error != nil {
 		n += len(c.Error.Message) + len(c.Error.Data)
 	}
@@ -128,7 +134,11 @@ func (c *calls) get(id int64) (call, bool) {
 	defer c.mu.Unlock()
 	for _, one := range c.list {
 		if one.ID == id {
-			return *one, true
+			found := *one
+			if one.watched != nil && one.State == "running" {
+				found.Result = one.watched.result()
+			}
+			return found, true
 		}
 	}
 	return call{}, false
@@ -242,6 +252,8 @@ func (c *calls) run(ctx context.Context, i *Inspector, to *client.Client, one *c
 		}
 	case protocol.MethodPromptsGet:
 		err = to.Request(ctx, one.Method, map[string]any{"name": one.Tool, "arguments": json.RawMessage(one.Arguments)}, &raw, progress)
+	case wire.MethodEventsStream:
+		raw, err = c.watch(ctx, to, one)
 	default:
 		err = to.Request(ctx, one.Method, map[string]any{"uri": one.Tool}, &raw, progress)
 	}
@@ -253,7 +265,7 @@ func (c *calls) run(ctx context.Context, i *Inspector, to *client.Client, one *c
 		if issues = contentIssues(one.Method, raw); len(issues) == 0 {
 			issues = []schema.Issue{{Rule: "result", Message: visible.Line(own.Err.Error(), visible.Sentence)}}
 		}
-	} else if one.Method != protocol.MethodToolsCall && err == nil {
+	} else if err == nil && one.Method != protocol.MethodToolsCall && one.Method != wire.MethodEventsStream {
 		issues = contentIssues(one.Method, raw)
 	}
 	if result != nil && result.Task == nil {
@@ -261,8 +273,9 @@ func (c *calls) run(ctx context.Context, i *Inspector, to *client.Client, one *c
 		against, checked = i.checkOutput(ctx, one.Tool, result)
 		issues = append(issues, against...)
 	}
+	text := indented(raw) // which takes a while, if it is long
 	c.change(func() {
-		one.Took, one.Result, one.Issues, one.Checked = took, indented(raw), issues, checked
+		one.Took, one.Result, one.Issues, one.Checked = took, text, append(one.Issues, issues...), checked
 		switch {
 		case err != nil && ctx.Err() != nil:
 			one.State = "cancelled"

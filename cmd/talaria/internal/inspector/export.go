@@ -64,12 +64,14 @@ func (i exporter) exported(one call, as, kind string) (string, error) {
 	i.mu.Lock()
 	e.pinned = i.Inspector.revision != 0
 	i.mu.Unlock()
-	if input, ok := i.inputOf(one.Tool); ok && one.Method == protocol.MethodToolsCall {
+	if input, ok := i.inputOf(one.Method, one.Tool); ok && one.Method == protocol.MethodToolsCall {
 		e.checked = len(i.schemas.check(input, []byte(one.Arguments))) == 0
 	}
 	switch {
 	case kind != "share" && kind != "raw":
 		return "", errors.New("the kind is share or raw")
+	case one.Method == wire.MethodEventsStream && (as == "curl" || as == "go"):
+		return "", errors.New("a watch is copied as result, command or report")
 	case kind == "raw" && one.Partial:
 		return "", errors.New("the secrets of this call were not kept")
 	case kind == "share":
@@ -123,7 +125,7 @@ func pressed(r rune) bool { return r < ' ' && r != '\n' || r == 0x7f }
 
 // command is the call as a command line for sh.
 func (e *exported) command() string {
-	verb := map[string]string{protocol.MethodToolsCall: "call", protocol.MethodPromptsGet: "prompt", protocol.MethodResourcesRead: "read"}[e.call.Method]
+	verb := map[string]string{protocol.MethodToolsCall: "call", protocol.MethodPromptsGet: "prompt", protocol.MethodResourcesRead: "read", wire.MethodEventsStream: "events"}[e.call.Method]
 	words := append([]string{"talaria", verb}, e.options.Words...)
 	target := words[len(words)-1]
 	words = words[:len(words)-1]
@@ -217,7 +219,7 @@ func (e *exported) mirrored() (list []string) {
 		} `json:"properties"`
 	}
 	var given map[string]json.RawMessage
-	input, _ := e.inputOf(e.call.Tool)
+	input, _ := e.inputOf(e.call.Method, e.call.Tool)
 	_, _ = json.Unmarshal(input, &s), json.Unmarshal([]byte(e.arguments), &given) // without them nothing is repeated
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if header := s.Properties[name].Header; header != "" {

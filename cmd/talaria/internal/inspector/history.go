@@ -17,6 +17,7 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/statedir"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -287,10 +288,10 @@ func safely(i *Inspector, one call) *call {
 // unveiled returns the arguments of a call without the secrets that the schema of its
 // tool names, and adds those to the mask; false means that they are unknown.
 func unveiled(i *Inspector, method, tool, arguments, mark string) (string, bool) {
-	if method != protocol.MethodToolsCall {
+	if method != protocol.MethodToolsCall && method != wire.MethodEventsStream {
 		return arguments, json.Valid([]byte(arguments))
 	}
-	input, ok := i.inputOf(tool)
+	input, ok := i.inputOf(method, tool)
 	if !ok {
 		return "", false
 	}
@@ -322,8 +323,11 @@ func (i past) keepDraft(w http.ResponseWriter, r *http.Request) {
 	}
 	if q.Arguments != nil {
 		text, method := *q.Arguments, ""
-		if q.Kind == "tool" {
+		switch q.Kind {
+		case "tool":
 			method = protocol.MethodToolsCall
+		case "event":
+			method = wire.MethodEventsStream
 		}
 		text, _ = unveiled(i.Inspector, method, q.Tool, text, "")
 		text, _ = i.mask.hide(text) // nothing, if it cannot be masked

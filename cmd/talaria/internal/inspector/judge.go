@@ -51,6 +51,9 @@ func (j *judge) fault(e *entry) string {
 			return input
 		}
 		return cmp.Or(input, j.schemas.fault("/outputSchema", e.output, !j.revision.Modern()))
+	case "event":
+		input := j.schemas.fault("/inputSchema", e.input, true)
+		return cmp.Or(input, j.schemas.fault("/payloadSchema", e.output, true))
 	case "prompt":
 		return argumentsFault(e.raw)
 	case "resource":

@@ -11,6 +11,7 @@ import (
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/tooling/hostrules"
 	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/schema"
 )
@@ -32,6 +33,12 @@ var kinds = map[string]kind{
 	"prompt":   {protocol.MethodPromptsList, "prompts", "prompts", readPrompt, protocol.MethodPromptsChanged},
 	"resource": {protocol.MethodResourcesList, "resources", "resources", readResource, protocol.MethodResourcesChanged},
 	"template": {protocol.MethodResourceTemplates, "resourceTemplates", "resources", readTemplate, protocol.MethodResourcesChanged},
+	"event":    {wire.MethodEventsList, "events", "events", readEvent, wire.MethodEventsChanged},
+}
+
+// offered reports whether a server is asked for the list.
+func (k kind) offered(c *client.Client) bool {
+	return k.capability == "" || c.Supports(k.capability) || k.capability == "events" && c.Supports("extensions", wire.EventsExtension)
 }
 
 // entry is one thing that the server offers, as the page lists it. One that is
@@ -153,7 +160,7 @@ func (i *Inspector) list(ctx context.Context, name string) (*offer, error) {
 		return nil, errNoConnection
 	}
 	o := &offer{Entries: []entry{}}
-	if k.capability != "" && !c.Supports(k.capability) {
+	if !k.offered(c) {
 		return o, nil
 	}
 	plain, size, judge := !i.showsViews(), 0, newJudge(&i.schemas, name, c.Revision())
@@ -282,6 +289,13 @@ func readTemplate(text []byte, e *entry) error {
 	return err // find reads the template itself, as a list of many would take long
 }
 
+func readEvent(text []byte, e *entry) error {
+	var t protocol.EventType
+	err := jsonx.Unmarshal(text, &t)
+	e.Name, e.about, e.input, e.output, e.Marks = t.Name, t.Description, t.InputSchema, t.PayloadSchema, t.Delivery
+	return err
+}
+
 // readVariables reads what the template of an entry takes.
 func (e *entry) readVariables() {
 	variables, wrong := variablesOf(e.Name)
@@ -316,13 +330,17 @@ func (i *Inspector) find(ctx context.Context, kind, name string) (entry, error) 
 	return entry{}, fmt.Errorf("the server lists no %s %q", kind, visible.Line(name, visible.Name))
 }
 
-// inputOf returns the schema of what a listed tool takes.
-func (i *Inspector) inputOf(tool string) (json.RawMessage, bool) {
+// inputOf returns the schema of what a listed tool or event type takes.
+func (i *Inspector) inputOf(method, name string) (json.RawMessage, bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if o := i.offered["tool"]; o != nil {
+	kind := "tool"
+	if method == wire.MethodEventsStream {
+		kind = "event"
+	}
+	if o := i.offered[kind]; o != nil {
 		for _, e := range o.Entries {
-			if e.Name == tool {
+			if e.Name == name {
 				return e.input, true
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/arguments"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/record"
 	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -426,6 +427,8 @@ func (i pages) startCall(w http.ResponseWriter, r *http.Request) {
 		method, err = protocol.MethodToolsCall, nil
 	case "prompt":
 		method, err = protocol.MethodPromptsGet, nil
+	case "event":
+		method, err = wire.MethodEventsStream, nil
 	case "template":
 		if q.Tool = expanded(q.Tool, []byte(q.Arguments)); q.Tool == "" && err == nil {
 			err = errors.New("the values do not expand to a URI")

@@ -231,10 +231,11 @@ func (i *Inspector) connect(ctx context.Context, attempt int, revision protocol.
 	i.mu.Unlock()
 	if !late && err == nil {
 		i.work.Go(func() {
-			listen(ctx, c) // first: changes before the server has agreed are not notified
-			for name := range kinds {
-				i.work.Go(func() { i.keepListed(ctx, attempt, name, changed[name]) })
-			}
+			listen(ctx, c, func() { // first: changes before the server has agreed are not notified
+				for name := range kinds {
+					i.work.Go(func() { i.keepListed(ctx, attempt, name, changed[name]) })
+				}
+			}, changed)
 		})
 	}
 	switch {
@@ -255,21 +256,61 @@ func (i *Inspector) showsViews() bool {
 	return !i.plain
 }
 
-// agreeTime is how long lists wait for a server to agree that it tells of changes.
-const agreeTime = 2 * time.Second
+// The times of the subscription to changes of lists: how long lists wait for a server to agree to it, the first
+// and the greatest pause after it has ended, and how long one lasts that has settled.
+const (
+	agreeTime   = 2 * time.Second
+	listenPause = time.Second
+	listenRest  = 30 * time.Second
+)
 
-// listen subscribes to changes of lists. A server without such notifications is
-// not a failure.
-func listen(ctx context.Context, c *client.Client) {
-	var f client.Filter
+// filterOf returns the subscription to all lists that a server announces changes of.
+func filterOf(c *client.Client) (f client.Filter, some bool) {
 	known := c.Server().Capabilities
 	f.ToolsListChanged = known.Tools != nil && known.Tools.ListChanged
 	f.PromptsListChanged = known.Prompts != nil && known.Prompts.ListChanged
 	f.ResourcesListChanged = known.Resources != nil && known.Resources.ListChanged
-	if f.ToolsListChanged || f.PromptsListChanged || f.ResourcesListChanged {
+	f.EventsListChanged = kinds["event"].offered(c)
+	return f, f.ToolsListChanged || f.PromptsListChanged || f.ResourcesListChanged || f.EventsListChanged
+}
+
+// listen subscribes to changes of lists, and calls ready when the server has answered. It subscribes again when
+// a subscription has ended while the connection lives on, and signals all lists then. A server without such
+// notifications is not a failure.
+func listen(ctx context.Context, c *client.Client, ready func(), changed map[string]chan struct{}) {
+	f, some := filterOf(c)
+	once := false
+	for wait := listenPause; some; wait = min(2*wait, listenRest) {
 		agreed, cancel := context.WithTimeout(ctx, agreeTime)
-		defer cancel()
-		_, _ = c.Listen(agreed, f, nil) // OnNotification receives it
+		s, err := c.Listen(agreed, f, nil) // OnNotification receives it
+		cancel()
+		if err != nil && !once {
+			break
+		}
+		if !once {
+			once = true
+			ready()
+		} else if err == nil {
+			for _, list := range changed {
+				signal(list)
+			}
+		}
+		if began := time.Now(); err == nil {
+			select {
+			case <-s.Done():
+			case <-ctx.Done():
+				return
+			}
+			if time.Since(began) > listenRest {
+				wait = listenPause
+			}
+		}
+		if c.State() == client.StateDisconnected || pause(ctx, wait, nil) != nil {
+			return
+		}
+	}
+	if !once {
+		ready()
 	}
 }
 

@@ -151,7 +151,7 @@ func (i *Inspector) lists() (map[string]*offer, string) {
 func (i *Inspector) verdict(as string) verdict {
 	v := verdict{Findings: []place{}, Broken: []brokenEntry{}, Results: i.calls.invalid(), Tokens: []weight{}}
 	lists, instructions := i.lists()
-	for _, kind := range []string{"tool", "prompt", "resource", "template"} {
+	for _, kind := range []string{"tool", "prompt", "resource", "template", "event"} {
 		if lists[kind] == nil {
 			continue
 		}

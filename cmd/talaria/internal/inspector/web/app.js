@@ -39,7 +39,12 @@ function App({ head, several }) {
     const follow = () => { shown.abort(); shown = new AbortController(); if (!document.hidden) listen(told, setLost, shown.signal) }
     follow()
     document.addEventListener('visibilitychange', follow)
-    const end = moves(() => { setTool(link()); if (rowOf()) setTraffic(true) })
+    const end = moves(() => {
+      const to = link()
+      if (to.args) { page.drafts.delete(keyOf(to.kind, to.tool)); setEdits(n => n + 1) } // a form that is open is filled in, too
+      setTool(to)
+      if (rowOf()) setTraffic(true)
+    })
     return () => { shown.abort(); document.removeEventListener('visibilitychange', follow); end() }
   }, [])
   const ready = state?.state === 'ready', connection = state?.connection

@@ -3,7 +3,7 @@
 import { html, useState, useEffect, useLayoutEffect, useMemo, useRef } from './vendor.js'
 import { address, count, get, post, del, server, parse, seen, write, indent } from './program.js'
 import { Tree, ctrl, usePages } from './pages.js'
-import { Code, Long, Table, Value, asSent, plain, rowsOf } from './json.js'
+import { Code, Long, Table, Value, asSent, jsonOf, plain, rowsOf } from './json.js'
 import { Markdown, isMarkdown } from './markdown.js'
 import { Link } from './links.js'
 import { Icon, Splitter } from './looks.js'
@@ -13,10 +13,10 @@ import { View } from './view.js'
 
 export const kinds = {
   tool: { title: 'Tools', verb: 'Call' }, prompt: { title: 'Prompts', verb: 'Get' },
-  resource: { title: 'Resources', verb: 'Read' }, template: { title: 'Templates', verb: 'Read' },
+  resource: { title: 'Resources', verb: 'Read' }, template: { title: 'Templates', verb: 'Read' }, event: { title: 'Events', verb: 'Watch' },
 }
 
-export const kindOf = call => ({ 'prompts/get': 'prompt', 'resources/read': 'resource' })[call.method] ?? 'tool'
+export const kindOf = call => ({ 'prompts/get': 'prompt', 'resources/read': 'resource', 'events/stream': 'event' })[call.method] ?? 'tool'
 
 // page is what there is one of: drafts have the node, the text and the call of each tool,
 // by its key; chosen says that the user has chosen, and goes on in the form; place is what
@@ -145,8 +145,8 @@ export function Try({ kind, tool, state, edit, back }) {
   d.call = state.calls.find(c => c.again && c.again === d.call)?.id ?? d.call // a server that was built again has made it again
   const listed = state.calls.find(c => c.id === d.call)
   useEffect(() => {
-    if (d.call && (call?.id !== d.call || call.state === 'running' && listed && listed.state !== 'running')) get('/api/calls/' + d.call).then(setCall, () => setCall(null))
-  }, [d.call, call?.state, listed?.state])
+    if (d.call && (call?.id !== d.call || call.state === 'running' && listed && (listed.state !== 'running' || listed.events !== call.events))) get('/api/calls/' + d.call).then(setCall, () => setCall(null))
+  }, [d.call, call?.state, listed?.state, listed?.events])
   const toJSON = () => { d.json = indent(text()); change() }
   const toForm = () => { try { const v = parse(d.json); d.node = make(form.form); load(d.node, v); d.json = null; setError(''); change() } catch (e) { setError('invalid JSON: ' + e.message) } }
   if (!form) return html`<main class="try"><p role="status" class=${error ? 'bad' : 'dim'}>${error || 'reading the schema…'}</p></main>`
@@ -176,7 +176,7 @@ export function Try({ kind, tool, state, edit, back }) {
       ${side === 'model' ? html`<${Definition} form=${form} at=${place} />`
         : call ? html`<${Result} call=${listed?.state === 'running' && listed.id === call.id ? { ...call, progress: listed.progress, task: listed.task } : call} cancel=${() => del('/api/calls/' + call.id)} http=${state.http} repeat=${repeat} edit=${kind === 'template' ? null : () => edit(call, kind)}
             view=${form.view && { live, see: on => { setViewed(on); if (on) setLive(true) } }} />`
-        : !state.questions.length && html`<p class="dim empty">The result appears here. <kbd>Ctrl ↵</kbd> ${{ Call: 'calls the tool', Get: 'gets the prompt', Read: 'reads the resource' }[verb]}.${form.view && !live && html` <button onClick=${() => setLive(true)}>Open the view</button>`}</p>`}
+        : !state.questions.length && html`<p class="dim empty">The result appears here. <kbd>Ctrl ↵</kbd> ${{ Call: 'calls the tool', Get: 'gets the prompt', Read: 'reads the resource', Watch: 'shows events as they come' }[verb]}.${form.view && !live && html` <button onClick=${() => setLive(true)}>Open the view</button>`}</p>`}
       ${form.view && live && html`<${View} form=${form} call=${call} args=${text()} state=${state} hidden=${side === 'model' || !!call && !viewed} />`}</div>
   </main>`
 }
@@ -222,6 +222,7 @@ function Result({ call, cancel, http, repeat, edit, view: own }) {
     ${call.earlier && (call.partial || call.cut) && html`<p class="dim">Only a part of this call was kept: secrets and long texts are left out.</p>`}
     ${call.state === 'running' && p && !(call.task && !p.Progress) && html`<div class="progress"><progress max=${p.Total || undefined} value=${p.Total ? p.Progress : undefined} aria-label="progress"></progress> <span class="num">${p.Progress}${p.Total ? ' of ' + p.Total : ''}</span> ${p.Message}</div>`}
     ${call.state === 'running' && call.task && html`<p role="status">This call runs as a task: ${call.task.message || call.task.status.replace('_', ' ')}.</p>`}
+    ${call.state === 'running' && kindOf(call) === 'event' && html`<p role="status">${count(call.events ?? 0, 'event')} received. The newest come first.</p>`}
     ${call.error && html`<div class="failure"><p>${call.error.message}</p>${call.error.code ? html`<p class="dim num">code ${call.error.code}</p>` : null}${call.error.data && html`<div tabindex="0" role="region" aria-label="Data of the error"><${Code} text=${call.error.data} /></div>`}</div>`}
     ${call.issues?.length > 0 && html`<ul class="bad">${call.issues.map(i => html`<li>${seen(i.path) || 'the result'}: ${i.message}</li>`)}</ul>`}
     ${call.state !== 'running' && html`<div class="tabs acts"><span class="tabs" role="group" aria-label="How the result is shown">${views.map(v => html`<button aria-pressed=${v === chosen} onClick=${() => setView(v)}>${v}</button>`)}</span>
@@ -237,10 +238,10 @@ function Result({ call, cancel, http, repeat, edit, view: own }) {
 
 function partsOf(read) {
   const content = contentOf(read), texts = content.map(x => textOf(x.item)).filter(x => x !== undefined)
-  const structured = at(read, 'structuredContent') ?? (content.length === 1 ? jsonOf(texts[0]) : undefined)
+  const structured = at(read, 'structuredContent') ?? at(read, 'events') ?? (content.length === 1 ? jsonOf(texts[0]) : undefined)
   const lone = typeof structured === 'string' || structured instanceof Map && structured.size === 1 && typeof [...structured.values()][0] === 'string'
   // Pictures and long texts are read at once, and so is a text that is all that there is.
-  const first = content.some(x => mediaOf(x.item)) || texts.some(x => (lone || x.length > 300 || x.trim().includes('\n')) && !isJSON(x))
+  const first = content.some(x => mediaOf(x.item)) || texts.some(x => (lone || x.length > 300 || x.trim().includes('\n')) && jsonOf(x) === undefined)
   return { content, structured, first, rows: structured === undefined ? null : rowsOf(structured) }
 }
 
@@ -263,14 +264,6 @@ function textOf(item) {
 // mediaOf is image or audio, if an item is.
 const mediaOf = item => /^(image|audio)$/.exec(at(item, 'type'))?.[1] ?? /^(image|audio)\//.exec(at(at(item, 'resource'), 'blob') !== undefined && at(at(item, 'resource'), 'mimeType'))?.[1]
 
-// isJSON tells whether a text is an object or an array, and jsonOf what it is.
-function isJSON(text) {
-  if (!/^\s*[[{]/.test(text)) return false
-  try { JSON.parse(text); return true } catch { return false }
-}
-
-const jsonOf = text => text !== undefined && isJSON(text) ? parse(text) : undefined
-
 export function Contents({ list, issues = [], of, lone, room = 1400 }) {
   const [part, pager, from] = usePages(list, 50, 'parts')
   const wrong = new Map(issues.map(i => [i.path, i.message]))
@@ -281,7 +274,7 @@ export function Contents({ list, issues = [], of, lone, room = 1400 }) {
 // Lone JSON has lines, as its table and its tree are in other places.
 function Text({ text, type = '', name, of, lone, room }) {
   const [sent, setSent] = useState(false)
-  const kind = useMemo(() => isJSON(text) ? 'json' : /markdown/i.test(type) || !type && isMarkdown(text) ? 'markdown' : '', [text, type])
+  const kind = useMemo(() => jsonOf(text) !== undefined ? 'json' : /markdown/i.test(type) || !type && isMarkdown(text) ? 'markdown' : '', [text, type])
   const bar = (kind || name) && html`<div class="bar part">${name && html`<span class="dim one">${name}</span>`}<span class="space"></span>
     ${name && html`<${Save} text=${text} name=${fileName(name, type || 'text/plain', of)} />`}${kind && html`<button class="quiet" aria-pressed=${sent} onClick=${() => setSent(!sent)}>as sent</button>`}</div>`
   return html`<div class="text">${bar}${sent || !kind ? html`<${Long} text=${seen(text)} name="text" label="Text" />`
@@ -384,7 +377,7 @@ function Copy({ call, http }) {
   return html`<details class="menu" ref=${box} onToggle=${e => { if (e.currentTarget.open) setSaid(''); setAsking(false) }} onKeyDown=${e => { if (e.key === 'Escape') { e.stopPropagation(); close() } }}>
     <summary>${said === 'copied' ? 'Copied' : 'Copy'}</summary><div role="group" aria-label="Copy">
     ${call.result && html`<button onClick=${() => copy('result')}>Result <span class="dim">JSON, as it came</span></button>`}
-    ${forms.filter(([as]) => http || as !== 'curl').map(([as, name, what]) => html`<button data-as=${as} onClick=${() => copy(as)}>${name} <span class="dim">${what}</span></button>`)}
+    ${forms.filter(([as]) => (http || as !== 'curl') && (kindOf(call) !== 'event' || !/curl|go/.test(as))).map(([as, name, what]) => html`<button data-as=${as} onClick=${() => copy(as)}>${name} <span class="dim">${what}</span></button>`)}
     <label><input type="checkbox" checked=${kind === 'raw'} onChange=${secrets} /> with secrets</label>
     ${asking && html`<p>The text will contain tokens, passwords and answers. <button onClick=${() => { meant = true; setKind('raw'); setAsking(false) }}>Copy with secrets</button></p>`}
     <p class="dim" role="status">${said && said !== 'copied' ? said : kind === 'share' ? 'Secrets are masked. A call with masked secrets cannot be replayed.' : 'Contains secrets: do not share.'}</p></div></details>`

@@ -1,7 +1,7 @@
 // JSON with colours, as lines, a table or a tree; and long texts, of which those lines are
 // drawn that are in view.
 import { html, useState, useLayoutEffect, useMemo, useRef } from './vendor.js'
-import { Num, indent, parse, seen, seenJSON, write } from './program.js'
+import { Num, branch, indent, parse, seen, seenJSON, write } from './program.js'
 import { Tree, usePages } from './pages.js'
 
 const tokens = /("(?:[^"\\]+|\\.)*")(\s*:)?|-?\d[\d.eE+-]*|\b(?:true|false|null)\b/g
@@ -100,11 +100,26 @@ export function Table({ rows, room = 700 }) {
   const [list, pager] = usePages(all, Math.max(5, Math.floor(room / (names.length + 1))), 'rows')
   const numbers = new Set(names.filter(n => list.some(r => r.get(n) instanceof Num) && list.every(r => r.get(n) === undefined || r.get(n) === null || r.get(n) instanceof Num)))
   return html`${pager}<div class="wide"><table><thead><tr>${names.map(n => html`<th class=${numbers.has(n) ? 'right' : ''} aria-sort=${sort.name === n ? (sort.down ? 'descending' : 'ascending') : 'none'}><button class="quiet" onClick=${() => setSort({ name: n, down: sort.name === n && !sort.down })}>${seen(n)}${sort.name === n ? (sort.down ? ' ↓' : ' ↑') : ''}</button></th>`)}</tr></thead>
-    <tbody>${list.map(r => html`<tr>${names.map(n => { const v = r.get(n); return html`<td class=${v instanceof Num ? 'num right' : ''}>${v === undefined ? '' : plain(v)}</td>` })}</tr>`)}</tbody></table></div>`
+    <tbody>${list.map(r => html`<tr>${names.map(n => { const v = r.get(n); return html`<td class=${v instanceof Num ? 'num right' : ''}>${v === undefined ? '' : branch(v) ? plain(v).replace(/\n\s*/g, ' ') : plain(v)}</td>` })}</tr>`)}</tbody></table></div>`
+}
+
+const known = new Map() // texts that were read last, as several parts of the page ask for one
+
+// jsonOf is the object or the array that a text is; undefined if it is none.
+export function jsonOf(text) {
+  if (!/^\s*[[{]/.test(text)) return
+  if (!known.has(text)) {
+    let v
+    try { v = parse(text) } catch { }
+    if (text.length < 1e4) return v
+    if (known.size > 3) known.clear()
+    known.set(text, v)
+  }
+  return known.get(text)
 }
 
 // Value is JSON of a text as a table or a tree.
 export function Value({ text, room }) {
-  const [value, rows] = useMemo(() => { const v = parse(text); return [v, rowsOf(v)] }, [text])
+  const [value, rows] = useMemo(() => { const v = jsonOf(text); return [v, rowsOf(v)] }, [text])
   return rows ? html`<${Table} rows=${rows} room=${room} />` : html`<${Tree} value=${value} most=${Math.max(20, Math.floor(room / 7))} />`
 }

@@ -4,7 +4,8 @@ import { post } from './program.js'
 
 const shapes = {
   tool: 'M10.5 2a3.5 3.5 0 0 0-3.3 4.7L2 11.9 4.1 14l5.2-5.2A3.5 3.5 0 0 0 13.8 4.6L11.7 6.7 9.3 4.3 11.4 2.2A3.5 3.5 0 0 0 10.5 2z',
-  prompt: 'M2.5 3h11v8h-6L4.5 13.500V11h-2z', resource: 'M4 2h5l3.500 3.500V14H4zM9 2v3.500h3.500', template: 'M6 2.500C4 2.500 5 7 3 8c2 1 1 5.500 3 5.500M10 2.500c2 0 1 4.500 3 5.500-2 1-1 5.500-3 5.500',
+  prompt: 'M2.5 3h11v8h-6L4.5 13.5V11h-2z', resource: 'M4 2h5l3.5 3.5V14H4zM9 2v3.5h3.5', template: 'M6 2.5C4 2.5 5 7 3 8c2 1 1 5.5 3 5.5M10 2.5c2 0 1 4.5 3 5.5-2 1-1 5.5-3 5.5',
+  event: 'M8 2v1M4.5 11V7a3.5 3.5 0 0 1 7 0v4l1.5 1.5H3zM6.5 14h3',
 }
 
 export const Icon = ({ kind }) => html`<svg class="icon" viewBox="0 0 16 16" width="14" height="14" aria-hidden="true"><path d=${shapes[kind]} fill="none" stroke="currentColor" stroke-width="1.3" stroke-linejoin="round" /></svg>`

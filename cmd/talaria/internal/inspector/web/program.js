@@ -128,13 +128,15 @@ const odd = /[\x00-\x08\x0b-\x1f\x7f-\x9f\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{DI}]/u
 
 // seen makes a text of a server fit to be shown, as the program does with all others:
 // nothing in it is hidden, or turns the direction of writing.
-export function seen(text) {
+export const seen = text => odd.test(text) ? text.replaceAll('\r\n', '\n').split('\n').map(seenLine).join('\n') : text
+
+function seenLine(text) {
   if (!odd.test(text)) return text
-  const all = [...text.replaceAll('\r\n', '\n')]
+  const all = [...text]
   const blank = c => c === undefined || /\s/u.test(c) || unseen.test(c)
   return all.map((c, i) => {
     const n = c.codePointAt(0)
-    if (c === '\n' || c === '\t') return c
+    if (c === '\t') return c
     if (n < 32 || n === 127) return String.fromCharCode(n === 127 ? 0x2421 : 0x2400 + n)
     if (n === 0x200c || n === 0x200d) return blank(all[i - 1]) || blank(all[i + 1]) ? '\ufffd' : c // where they join they stay
     return unseen.test(c) || n >= 0xfe00 && n <= 0xfe0f && blank(all[i - 1]) ? '\ufffd' : c
@@ -151,8 +153,11 @@ export class Num { constructor(text) { this.text = text } }
 
 // behind is where a string ends that begins here.
 const behind = (text, at) => {
-  for (at++; text[at] !== '"'; at++) if (text[at] === '\\') at++
-  return at + 1
+  for (let end = at; ;) {
+    let n = end = text.indexOf('"', end + 1)
+    while (text[n - 1] === '\\') n--
+    if ((end - n) % 2 === 0) return end + 1
+  }
 }
 
 // parse reads a JSON text; it throws what is wrong with it. It does not call itself: a
@@ -165,7 +170,7 @@ export function parse(text) {
     const c = text[at], on = open.at(-1)
     end = at + 1
     let v
-    if (c === '"') v = JSON.parse(text.slice(at, end = behind(text, at)))
+    if (c === '"') { v = text.slice(at, end = behind(text, at)); v = v.includes('\\') ? JSON.parse(v) : v.slice(1, -1) }
     else if (c === '{') v = new Map()
     else if (c === '[') v = []
     else if (c === '}' || c === ']') { const own = open.pop(); own.to.text = text.slice(own.at, end); continue }

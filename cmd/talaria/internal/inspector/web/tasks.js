@@ -1,15 +1,16 @@
 // Calls that run as tasks, and the tasks that a server lists.
 import { html, useState, useEffect } from './vendor.js'
-import { del, post, seen } from './program.js'
+import { count, del, post, seen } from './program.js'
+import { kindOf } from './call.js'
 
 const taskWords = { working: 'working', input_required: 'waits for an answer', completed: 'completed', failed: 'failed', cancelled: 'cancelled' }
 
-// Running are the calls that are tasks now, with what cancels them.
+// Running are the calls that are tasks now, or watch, with what cancels them.
 export function Running({ calls, edit }) {
-  const list = calls.filter(c => c.task && c.state === 'running')
+  const list = calls.filter(c => c.state === 'running' && (c.task || c.method === 'events/stream'))
   if (!list.length) return null
-  return html`<section aria-label="Tasks"><h2>Tasks <span class="num dim">${list.length}</span></h2><ul class="list">${list.map(c => html`<li key=${c.id} class="task"><button onClick=${() => edit(c)}>
-    <span class="one">${c.label} <span class="dim">${c.task.message || taskWords[c.task.status] || c.task.status}</span></span></button><button class="quiet" aria-label=${'Cancel ' + c.label} onClick=${() => del('/api/calls/' + c.id).catch(() => {})}>cancel</button></li>`)}</ul></section>`
+  return html`<section aria-label="Running"><h2>Running <span class="num dim">${list.length}</span></h2><ul class="list">${list.map(c => html`<li key=${c.id} class="task"><button onClick=${() => edit(c, kindOf(c))}>
+    <span class="one">${c.label} <span class="dim">${c.task ? c.task.message || taskWords[c.task.status] || c.task.status : count(c.events ?? 0, 'event')}</span></span></button><button class="quiet" aria-label=${'Cancel ' + c.label} onClick=${() => del('/api/calls/' + c.id).catch(() => {})}>cancel</button></li>`)}</ul></section>`
 }
 
 // Tasks are those that a server of 2025-11-25 lists, also of other clients.
