@@ -40,7 +40,7 @@ func TestJumps(t *testing.T) {
 	}
 	eval[bool](b, `(() => {
 		window.rows = 0
-		const count = () => { window.rows = Math.max(window.rows, document.querySelectorAll('.rows tr').length) }
+		const count = () => { window.rows = Math.max(window.rows, document.querySelectorAll('.rows tbody tr').length) }
 		new MutationObserver(count).observe(document, { childList: true, subtree: true })
 		count()
 		return true

@@ -61,7 +61,7 @@ var viewAttacks = []struct {
 		[]change{{script, "source !== frame.contentWindow || ", ""}}},
 	{"forges", `parent.postMessage({ jsonrpc: '2.0', method: 'ui/notifications/sandbox-ended', params: { why: 'forged' } }, '*'); await say('held')`, `document.body.innerText.includes('The view was closed: forged')`, "",
 		[]change{{frames, `(!own || /-(violation|error)$/.test(data.method))`, "true"}}},
-	{"floods", `for (let i = 0; i < 2000; i++) parent.postMessage({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: i } }, '*'); await late(1500); await say('held')`,
+	{"floods", `for (let i = 0; i < 2000; i++) parent.postMessage({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: i } }, '*'); for (let i = 0; i < 30; i++) { say('held'); await late(1000) }`,
 		`+/(\d+) messages/.exec(document.querySelector('.traffic').innerText)[1] > 900`, "", []change{{frames, "return true;\n\t\t}", "}"}}},
 	{"erases", `ask('tools/call', { name: 'erase', arguments: {} }); await late(300); await say('held')`, `document.querySelector('.viewer .members .done')`, "",
 		[]change{{script, `method === 'tools/call' && !entry?.harmless`, "false"}}},
