@@ -57,7 +57,12 @@ func (j *judge) fault(e *entry) string {
 	case "prompt":
 		return argumentsFault(e.raw)
 	case "resource":
-		return uriFault(e.Name)
+		return cmp.Or(uriFault(e.Name), nameFault(e.raw))
+	case "template":
+		if e.Name == "" {
+			return "/uriTemplate: is missing; a template must have one"
+		}
+		return nameFault(e.raw)
 	}
 	return ""
 }
@@ -77,6 +82,15 @@ func argumentsFault(raw json.RawMessage) string {
 			return fmt.Sprintf("/arguments/%d/name: must differ from the names of other arguments; got %q again", n, a.Name)
 		}
 		seen[a.Name] = true
+	}
+	return ""
+}
+
+// nameFault is what is wrong with the name of a resource, which is not its URI.
+func nameFault(raw json.RawMessage) string {
+	var r struct{ Name string }
+	if jsonx.Unmarshal(raw, &r) == nil && r.Name == "" {
+		return "/name: is missing; a resource must have one"
 	}
 	return ""
 }

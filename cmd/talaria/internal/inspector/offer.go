@@ -1,10 +1,13 @@
 package inspector
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"strings"
 	"time"
 
 	"github.com/talaria-go/mcp/client"
@@ -196,8 +199,9 @@ func entryOf(k kind, text json.RawMessage, n int) entry {
 	e := entry{raw: text}
 	if err := k.read(text, &e); err != nil {
 		e.Wrong = "it does not decode: " + visible.Line(err.Error(), visible.Sentence)
-		if typed, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && typed.Field != "" {
-			e.Wrong = visible.Line(typed.Field, visible.Name) + " is a " + typed.Value + " and must be a " + typed.Type.String()
+		if typed, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			got, _, _ := strings.Cut(typed.Value, " ") // behind which is the number
+			e.Wrong = cmp.Or(visible.Line(typed.Field, visible.Name), "it") + " is " + withArticle(got) + " and must be " + withArticle(jsonType(typed.Type))
 		}
 		var loose map[string]json.RawMessage
 		if jsonx.Unmarshal(text, &loose) == nil {
@@ -226,6 +230,33 @@ func entryOf(k kind, text json.RawMessage, n int) entry {
 		e.Marks[n] = visible.Line(mark, visible.Name)
 	}
 	return e
+}
+
+// jsonType returns what JSON calls the values of a Go type.
+func jsonType(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "string"
+	case reflect.Bool:
+		return "boolean"
+	case reflect.Slice, reflect.Array:
+		return "array"
+	case reflect.Struct, reflect.Map:
+		return "object"
+	case reflect.Int, reflect.Int64:
+		return "integer"
+	}
+	return "number"
+}
+
+func withArticle(noun string) string {
+	switch {
+	case noun == "bool":
+		noun = "boolean"
+	case strings.ContainsAny(noun[:min(1, len(noun))], "aio"):
+		return "an " + noun
+	}
+	return "a " + noun
 }
 
 func readTool(text []byte, e *entry) error {

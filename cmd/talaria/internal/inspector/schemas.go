@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -57,12 +58,16 @@ func (s *schemas) compile(text []byte) (*raw.Schema, error) {
 	return made.schema, made.err
 }
 
+// unsupported finds the error of a pattern that JSON Schema allows and regexp does not have: one that looks
+// around or refers back.
+var unsupported = regexp.MustCompile("not a regular expression that this supports: .*(unsupported Perl syntax: `\\(\\?<?[=!]|invalid escape sequence: `\\\\[1-9k])")
+
 // fault is what is wrong with a schema at a place of a definition, with the keyword that
 // says so; "" if nothing is. The values of some must be objects.
 func (s *schemas) fault(at string, text []byte, object bool) string {
 	switch {
 	case len(text) == 0:
-		return at + `: is missing; a tool must have one, at least {"type": "object"}`
+		return at + `: is missing; write at least {"type": "object"}`
 	case len(text) > maxSchema:
 		return ""
 	}
@@ -71,7 +76,7 @@ func (s *schemas) fault(at string, text []byte, object bool) string {
 	bad, known := s.bad[key]
 	s.mu.Unlock()
 	if !known {
-		if _, err := raw.Compile(text); err != nil {
+		if _, err := raw.Compile(text); err != nil && !unsupported.MatchString(err.Error()) {
 			bad = strings.TrimPrefix(strings.TrimPrefix(err.Error(), "schema: "), "(root)")
 			if bad[0] != '/' && bad[0] != ':' {
 				bad = ": " + bad

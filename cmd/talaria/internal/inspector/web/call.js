@@ -238,11 +238,18 @@ function Result({ call, cancel, http, repeat, edit, view: own }) {
 
 function partsOf(read) {
   const content = contentOf(read), texts = content.map(x => textOf(x.item)).filter(x => x !== undefined)
-  const structured = at(read, 'structuredContent') ?? at(read, 'events') ?? (content.length === 1 ? jsonOf(texts[0]) : undefined)
+  const events = at(read, 'events')
+  const structured = at(read, 'structuredContent') ?? events ?? (content.length === 1 ? jsonOf(texts[0]) : undefined)
   const lone = typeof structured === 'string' || structured instanceof Map && structured.size === 1 && typeof [...structured.values()][0] === 'string'
   // Pictures and long texts are read at once, and so is a text that is all that there is.
   const first = content.some(x => mediaOf(x.item)) || texts.some(x => (lone || x.length > 300 || x.trim().includes('\n')) && jsonOf(x) === undefined)
-  return { content, structured, first, rows: structured === undefined ? null : rowsOf(structured) }
+  return { content, structured, first, rows: structured === undefined ? null : Array.isArray(events) && events.length ? events.map(eventRow) : rowsOf(structured) }
+}
+
+// eventRow is an event as a row: its time, what it has, and its id.
+const eventRow = e => {
+  const data = at(e, 'data'), time = at(e, 'timestamp')
+  return new Map([['timestamp', typeof time === 'string' ? time.replace(/(\.\d{3})\d+/, '$1') : time], ...(data instanceof Map ? data : [['data', data]]), ['eventId', at(e, 'eventId')]])
 }
 
 // contentOf finds what there is to show, each with its place: of a tool's result, of the
