@@ -25,8 +25,9 @@ func serveEvents() {
 	s.MustAdd(mcp.EventType("comment.created", func(_ *mcp.Frame, in watchIn, c comment) (bool, error) { return in.Document == c.Document, nil }, mcp.Doc("A comment was added")))
 	ctx := context.Background()
 	go func() {
-		for n := 1; ; n++ {
-			time.Sleep(100 * time.Millisecond)
+		n := 0
+		for range time.Tick(100 * time.Millisecond) {
+			n++
 			if err := s.Emit(ctx, mcp.Occurrence{Name: "comment.created", Data: comment{"doc_1", fmt.Sprint("Comment ", n)}, ID: fmt.Sprint("comment-", n)}); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 			}
