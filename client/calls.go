@@ -169,7 +169,8 @@ func (c *Client) Events(ctx context.Context, options ...CallOption) iter.Seq2[Ev
 // From a server of 2026-07-28 with streams, events come by one, which counts as lost after
 // 60 s without a message. If none opens within 10 s, or the server has none, the loop polls
 // at the interval that the server names, but at most once a second and at
-// least every 5 minutes. Only behind an event that it has yielded does it poll at once, if
+// least every 5 minutes. At a server without room for a stream it polls, and tries one
+// again after 5 minutes. Only behind an event that it has yielded does it poll at once, if
 // the server has more. After a lost connection it continues where it was, and waits as
 // Options.Reconnect says; when the attempts of that are used up, it ends. Repetitions among
 // the last 1,024 events are left out. A nil o begins now.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client/internal/link"
+	"github.com/talaria-go/mcp/internal/clients/origin"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/internal/wire"
@@ -84,28 +85,37 @@ func (w *watch) begin(arguments any) error {
 	return nil
 }
 
-// run polls until the end.
+// run receives by streams, or polls where there are none, until the end.
 func (w *watch) run(ctx context.Context, arguments any, yield func(Occurrence, error) bool) {
 	if err := w.begin(arguments); err != nil {
 		yield(Occurrence{}, err)
 		return
 	}
-	for streams := true; streams; {
+	for {
 		done, err := w.stream(ctx, yield)
 		switch {
 		case done:
 			return
+		case errors.Is(err, errNoStreamNow):
+			done = !w.polls(ctx, time.Now().Add(streamAgain), yield)
 		case errors.Is(err, errNoStream):
-			streams = false
-		case err != nil && !w.pause(ctx, err, yield):
-			return
-		case err == nil && pause.For(ctx, leastWatch) != nil: // the server has ended it in order
+			done = !w.polls(ctx, time.Time{}, yield)
+		case err != nil:
+			done = !w.pause(ctx, err, yield)
+		case pause.For(ctx, leastWatch) != nil: // the server has ended it in order
 			yield(Occurrence{}, wrap(w.op, wire.MethodEventsStream, stopped(ctx)))
+			done = true
+		}
+		if done {
 			return
 		}
 	}
-	w.failed = 0
-	for {
+}
+
+// polls polls until a time, or to the end of the loop if that is zero. It returns false if
+// the loop is over.
+func (w *watch) polls(ctx context.Context, until time.Time, yield func(Occurrence, error) bool) bool {
+	for w.failed = 0; until.IsZero() || time.Now().Before(until); {
 		page, err := w.poll(ctx)
 		var wait time.Duration
 		if err != nil {
@@ -113,13 +123,13 @@ func (w *watch) run(ctx context.Context, arguments any, yield func(Occurrence, e
 			var again bool
 			if wait, again = w.again(ctx, err); !again {
 				yield(Occurrence{}, err)
-				return
+				return false
 			}
 		} else {
 			w.failed, w.MaxAge = 0, 0 // what follows is what happens from now on
 			yielded, ok := w.deliver(page, yield)
 			if !ok {
-				return
+				return false
 			}
 			switch wait = page.wait(); {
 			case page.HasMore && yielded:
@@ -130,9 +140,10 @@ func (w *watch) run(ctx context.Context, arguments any, yield func(Occurrence, e
 		}
 		if wait > 0 && pause.For(ctx, wait) != nil {
 			yield(Occurrence{}, wrap(w.op, wire.MethodEventsPoll, stopped(ctx)))
-			return
+			return false
 		}
 	}
+	return true
 }
 
 // pause waits before the next attempt after an error. It yields the error that ends the
@@ -280,6 +291,7 @@ func (w *watch) params() []byte {
 // Limits of a stream of events.
 const (
 	openStream   = 10 * time.Second // for the stream to open; after it, Watch polls
+	streamAgain  = 5 * time.Minute  // of polls, after which a stream is tried again that had no room
 	quietStream  = 60 * time.Second // without a message, after which a stream is dead
 	maxStreamed  = 1024             // messages that wait for the loop; beyond it the stream is opened again behind them
 	streamedSize = 1 << 20          // bytes of them
@@ -290,6 +302,7 @@ var (
 	errStreamQuiet = errors.New("the stream of events has sent nothing for 60 s")
 	errStreamOver  = errors.New("the loop is over")
 	errNoStream    = errors.New("the server opens no stream of events")
+	errNoStreamNow = fmt.Errorf("%w now", errNoStream)
 )
 
 // eventQueue is what the server sends on an events/stream, until the loop takes it. mu guards
@@ -414,16 +427,25 @@ func (w *watch) receive(ctx context.Context, s *eventQueue, yield func(Occurrenc
 }
 
 // unstreamed returns the error of a stream: errNoStream if the server does not have it, and
-// polls may do.
+// errNoStreamNow if it has no room, or something on the way lets no stream pass. Polls may do.
 func (w *watch) unstreamed(err error, active bool) error {
 	err = wrap(w.op, wire.MethodEventsStream, err)
-	var own *Error
-	if errors.As(err, &own) && own.kind == nil && !errors.As(err, new(*protocol.Error)) {
-		// The answer broke off: the loop continues behind what came.
-		return &Error{Op: w.op, Method: wire.MethodEventsStream, kind: ErrConnection, Err: err}
+	own, ok := errors.AsType[*Error](err)
+	if !ok {
+		return err
 	}
-	if !active && errors.As(err, &own) && (own.Code == protocol.CodeMethodNotFound || wire.EventCodeOf(wire.MethodEventsStream, own.Code) == wire.CodeEventsUnsupported) {
+	code := wire.EventCodeOf(wire.MethodEventsStream, own.Code)
+	_, status := errors.AsType[*origin.StatusError](err)
+	_, fault := errors.AsType[*protocol.Error](err)
+	switch {
+	case active:
+	case own.Code == protocol.CodeMethodNotFound, code == wire.CodeEventsUnsupported:
 		return fmt.Errorf("%w: %w", errNoStream, err)
+	case own.Code == protocol.CodeBusy, own.Code == protocol.CodeInvalidRequest, code == wire.CodeEventsExhausted, status && own.kind == nil:
+		return fmt.Errorf("%w: %w", errNoStreamNow, err)
+	}
+	if own.kind == nil && !fault { // the answer broke off: the loop continues behind what came
+		return &Error{Op: w.op, Method: wire.MethodEventsStream, kind: ErrConnection, Err: err}
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"hash/maphash"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -310,6 +311,15 @@ func TestWatchStream(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := news(t, nil)
+			var polls atomic.Int32
+			s.Use(func(next mcp.Handler) mcp.Handler {
+				return func(f *mcp.Frame) (protocol.Result, error) {
+					if f.Request().Method == "events/poll" {
+						polls.Add(1)
+					}
+					return next(f)
+				}
+			})
 			to, lose := target(t, s)
 			c := connect(t, to, only(protocol.Latest))
 			emit := func(id string) {
@@ -317,10 +327,15 @@ func TestWatchStream(t *testing.T) {
 					t.Error(err)
 				}
 			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
 			started := make(chan struct{})
 			o := &WatchOptions{Moved: sync1(func() { close(started) })}
 			go func() {
-				<-started
+				select {
+				case <-started:
+				case <-ctx.Done():
+				}
 				for i := range 5 {
 					emit(fmt.Sprint(i))
 				}
@@ -328,7 +343,7 @@ func TestWatchStream(t *testing.T) {
 			var got []string
 			var err error
 			var last Occurrence
-			for o, failed := range c.Watch(t.Context(), "news", map[string]string{"about": "go"}, o) {
+			for o, failed := range c.Watch(ctx, "news", map[string]string{"about": "go"}, o) {
 				if err = failed; err != nil {
 					break
 				}
@@ -348,6 +363,69 @@ func TestWatchStream(t *testing.T) {
 			if fmt.Sprint(got) != want || !errors.Is(err, ErrNotFound) || last.Time.IsZero() || string(last.Data) != `{"about":"go"}` || last.Cursor == "" {
 				t.Errorf("got %v, then %v; last %+v", got, err, last)
 			}
+			if n := polls.Load(); n != 0 {
+				t.Errorf("polled %d times", n)
+			}
+		})
+	}
+}
+
+// A server that has no room for a stream, or lets none pass, is polled, and asked for a
+// stream again after 5 minutes.
+func TestWatchWithoutRoom(t *testing.T) {
+	fails := func(err error) func(n int) error {
+		return func(n int) error {
+			if n > 1 {
+				return nil
+			}
+			return err
+		}
+	}
+	for name, refusal := range map[string]func(n int) error{
+		"429":             fails(&protocol.Error{Code: protocol.CodeBusy, Message: "full"}),
+		"exhausted":       fails(&protocol.Error{Code: -32013, Message: "full"}),
+		"exhausted, SEP":  fails(&protocol.Error{Code: -32025, Message: "full"}),
+		"invalid request": fails(&protocol.Error{Code: protocol.CodeInvalidRequest, Message: "text/event-stream is missing"}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := news(t, nil)
+				var streams, polls atomic.Int32
+				s.Use(func(next mcp.Handler) mcp.Handler {
+					return func(f *mcp.Frame) (protocol.Result, error) {
+						switch f.Request().Method {
+						case "events/stream":
+							if err := refusal(int(streams.Add(1))); err != nil {
+								return nil, err
+							}
+						case "events/poll":
+							polls.Add(1)
+						}
+						return next(f)
+					}
+				})
+				c := connect(t, serving(t, s), only(protocol.Latest))
+				began := time.Now()
+				for _, at := range []time.Duration{7 * time.Second, 6 * time.Minute} {
+					time.AfterFunc(at, func() {
+						if err := s.Emit(t.Context(), mcp.Occurrence{Name: "news", Data: map[string]string{}}); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				var took []time.Duration
+				for _, err := range c.Watch(t.Context(), "news", nil, nil) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if took = append(took, time.Since(began)); len(took) == 2 {
+						break
+					}
+				}
+				if took[0] != 10*time.Second || took[1] != 6*time.Minute || streams.Load() != 2 || polls.Load() != 60 {
+					t.Errorf("received after %v, %d streams, %d polls", took, streams.Load(), polls.Load())
+				}
+			})
 		})
 	}
 }
