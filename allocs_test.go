@@ -178,6 +178,34 @@ func TestCallAllocations(t *testing.T) {
 	}
 }
 
+// TestEventTypesCostNothing: calls allocate the same at a server with event types and without,
+// and nothing of events is made before somebody emits or reads.
+func TestEventTypesCostNothing(t *testing.T) {
+	var least [2]float64
+	for i := range least {
+		s := benchServer(1)
+		s.opts.Webhooks = &WebhookOptions{}
+		if i == 1 {
+			s.MustAdd(EventType("news", func(context.Context, struct{}, map[string]string) (bool, error) { return true, nil }))
+		}
+		dst := make([]byte, 0, 64<<10)
+		least[i] = math.Inf(1) // of many: under the race detector, pools lose things at random
+		for range 200 {
+			least[i] = min(least[i], testing.AllocsPerRun(1, func() {
+				if _, err := serveOnce(s, benchMessage, dst); err != nil {
+					t.Fatal(err)
+				}
+			}))
+		}
+		if i == 0 && (s.events.made.Load() != nil || s.events.hooks.Load() != nil) {
+			t.Error("a server without event types has logs or webhooks")
+		}
+	}
+	if least[0] != least[1] {
+		t.Errorf("a call has %v allocations without event types, and %v with one", least[0], least[1])
+	}
+}
+
 func BenchmarkCall(b *testing.B) {
 	for _, tools := range []int{1, 1000} {
 		b.Run(fmt.Sprintf("talaria/tools=%d", tools), func(b *testing.B) {

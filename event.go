@@ -144,7 +144,6 @@ type eventType struct {
 	in, data reflect.Type
 	settings *methodSettings
 	match    func(f *frame.Frame, in, data any) (bool, error) // in and data are pointers
-	left     atomic.Int64                                     // goroutines in a match that no poll waits for any more
 }
 
 // compile implements Component.
@@ -258,11 +257,15 @@ type serverEvents struct {
 	read   atomic.Bool                 // a client has read a log here
 	failed func(error)                 // reports that the store does not answer a poll
 	seldom safely.Seldom               // of lines that clients can cause
+	// The functions that end to follow the log of a type that has streams here, by its name.
+	followed sync.Map
 
 	hooking sync.Once
 	hooks   atomic.Pointer[events.Webhooks] // nil until it is needed
-	left    atomic.Int64                    // goroutines in a match that no webhook waits for any more
-	leftOf  sync.Map                        // their *atomic.Int64, by the id of the subscription
+	closed  atomic.Bool                     // there are no further ones
+
+	leftMu sync.Mutex
+	left   map[string]int // calls of match that have not returned in time, by event type and by webhook
 }
 
 // logs returns the logs of s.
@@ -274,8 +277,10 @@ func (x *serverEvents) logs(s *Server) *events.Logs {
 		}
 		x.failed = host{s}.storeFailed("events", "events")
 		config.OnError = x.failed
-		config.Look = func(name string) { s.subscriptions.broker.Publish(eventTopic(name), eventsLook) }
 		x.made.Store(events.New(config))
+		if x.closed.Load() { // at the same time
+			x.made.Load().Close(context.Background()) // nothing runs
+		}
 	})
 	return x.made.Load()
 }
@@ -390,6 +395,22 @@ func (x *serverEvents) note(s *Server, name string, err error) {
 	}
 }
 
+// leaves adds n to the calls of match that have not returned in time, of an event type or a
+// webhook, and returns how many there are.
+func (x *serverEvents) leaves(of string, n int) int {
+	x.leftMu.Lock()
+	defer x.leftMu.Unlock()
+	if x.left == nil {
+		x.left = map[string]int{}
+	}
+	if n += x.left[of]; n == 0 {
+		delete(x.left, of)
+	} else {
+		x.left[of] = n
+	}
+	return n
+}
+
 // watcher is a subscriber of an event type.
 type watcher struct {
 	server   *Server
@@ -428,7 +449,7 @@ func (w *watcher) choose(ctx context.Context, all []events.Event, most int) (cho
 	f := w.frame(as)
 	note := func(err error) { w.server.events.note(w.server, w.name, err) }
 	asker := events.Asker{
-		Go: w.server.running.Go, Note: note, Left: &w.of.left,
+		Go: w.server.running.Go, Note: note, Left: func(n int) int { return w.server.events.leaves(w.name, n) },
 		Ask: func(event []byte) (bool, error) { return w.ask(f, event) },
 	}
 	if chosen, decided, err = asker.Choose(ctx, all, most); err != nil {
@@ -488,9 +509,9 @@ var eventsLook = wire.NewChange(wire.MethodEventsEvent, nil)
 // follow follows the log of a type that has streams here, or no longer.
 func (x *serverEvents) follow(s *Server, name string, wanted bool) {
 	if wanted {
-		x.reading(s).Follow(name)
-	} else {
-		x.reading(s).Unfollow(name)
+		x.followed.Store(name, x.reading(s).Follow(name, func() { s.subscriptions.broker.Publish(eventTopic(name), eventsLook) }))
+	} else if stop, ok := x.followed.LoadAndDelete(name); ok {
+		stop.(func())()
 	}
 }
 

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/talaria-go/mcp/frame"
@@ -62,7 +60,7 @@ func (x *serverEvents) webhooks(s *Server) *events.Webhooks {
 				_ = jsonx.Unmarshal(claims, &id) // an identity that was encoded
 				return id
 			},
-			Ask:    func(ctx context.Context, asks []*events.Ask) { (&verdicts{server: s, asks: asks}).run(ctx) },
+			Ask:    func(ctx context.Context, asks []*events.Ask) { x.ask(ctx, s, asks) },
 			Failed: host{s}.storeFailed("webhooks", "webhooks"),
 			Waits:  func(name string, err error) { x.note(s, name, err) },
 			Tell: func(o events.Observed) {
@@ -75,6 +73,9 @@ func (x *serverEvents) webhooks(s *Server) *events.Webhooks {
 			config.Shared, config.Replica = true, s.post.ReplicaID()
 		}
 		x.hooks.Store(events.NewWebhooks(config))
+		if x.closed.Load() { // at the same time
+			x.hooks.Load().Close(context.Background()) // nothing runs
+		}
 	})
 	return x.hooks.Load()
 }
@@ -124,6 +125,7 @@ func (x *serverEvents) drain() {
 
 // close ends all deliveries; those that have begun may finish until ctx ends.
 func (x *serverEvents) close(ctx context.Context, s *Server) {
+	x.closed.Store(true)
 	if made := x.made.Load(); made != nil {
 		defer made.Close(ctx)
 	}
@@ -243,141 +245,58 @@ func unsubscribeEvents(s *Server) frame.Handler {
 	})
 }
 
-// maxLeft is how many calls of match may not return, of all webhooks, and maxLeftOf of one
-// subscription; at that number no further call begins.
-const (
-	maxLeft   = 64
-	maxLeftOf = 8
-)
+// maxLeftOf is how many calls of match for one webhook may not have returned in time; at that
+// number no further call begins for it.
+const maxLeftOf = 8
 
-// verdicts answers whether subscriptions get events, one question after the other on one
-// goroutine. It calls users' code, which may end the goroutine, or not return. mu guards
-// the fields below it, between that goroutine and the one that waits.
-type verdicts struct {
-	server *Server
-
-	mu    sync.Mutex
-	asks  []*events.Ask
-	next  int       // of asks
-	turn  int       // of the goroutine that may answer; another one has been left
-	since time.Time // when the last question was asked
-	ended bool      // the goroutine of this turn asks no more
-}
-
-// run asks. It returns when all is answered, or ctx has ended.
-func (j *verdicts) run(ctx context.Context) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	for {
-		if j.server.events.left.Load() >= maxLeft {
-			j.server.events.note(j.server, j.asks[0].Of.Name, fmt.Errorf("%d calls of match have not returned", maxLeft))
-			return
-		}
-		done, turn := make(chan struct{}), j.turn
-		j.server.running.Go(func() { j.answer(ctx, turn, done) })
-		if j.wait(ctx, done) {
-			return
-		}
-	}
-}
-
-// wait returns true when done is closed, or ctx has ended; and false when a question has used
-// up its time, and others are left.
-func (j *verdicts) wait(ctx context.Context, done <-chan struct{}) bool {
-	timer := time.NewTimer(events.AskTimeout)
-	defer timer.Stop()
-	for {
-		over := false
-		select {
-		case <-done:
-			return true
-		case <-ctx.Done():
-			over = true
-		case <-timer.C:
-		}
-		j.mu.Lock()
-		if j.ended {
-			j.mu.Unlock()
-			return true
-		}
-		rest := time.Until(j.since.Add(events.AskTimeout))
-		if over || rest <= 0 {
-			j.turn++
-			j.server.events.left.Add(1)
-			of := j.asks[max(j.next-1, 0)].Of
-			count, _ := j.server.events.leftOf.LoadOrStore(of.ID, new(atomic.Int64))
-			count.(*atomic.Int64).Add(1)
-			over = over || j.next == len(j.asks)
-			j.mu.Unlock()
-			if ctx.Err() == nil {
-				j.server.events.note(j.server, of.Name, fmt.Errorf("match has not returned within %v", events.AskTimeout))
+// ask answers whether subscriptions get events.
+func (x *serverEvents) ask(ctx context.Context, s *Server, asks []*events.Ask) {
+	next, full := 0, ""
+	answered := (&events.Questions[events.Ask, events.Verdict]{
+		Go: s.running.Go, Until: ctx.Done(),
+		Next: func() (events.Ask, bool) {
+			for ; next < len(asks) && ctx.Err() == nil; next++ {
+				of := asks[next].Of
+				switch {
+				case next > 0 && asks[next-1].Of == of && asks[next-1].Verdict != events.No: // it is decided later
+				case x.leaves(of.Name, 0) >= events.MaxLeft, x.leaves(hookOf(of), 0) >= maxLeftOf:
+					full = of.Name
+				default:
+					next++
+					return *asks[next-1], true
+				}
 			}
-			return over
-		}
-		j.mu.Unlock()
-		timer.Reset(rest)
-	}
-}
-
-// answer answers what is left, and closes done. If users' code ends the goroutine, another
-// one continues.
-func (j *verdicts) answer(ctx context.Context, turn int, done chan struct{}) {
-	finished, asked := false, ""
-	defer func() {
-		if !finished && j.decide(turn, events.No, nil) {
-			j.server.running.Go(func() { j.answer(ctx, turn, done) })
-			return
-		}
-		j.mu.Lock()
-		if j.ended = j.turn == turn; !j.ended {
-			j.server.events.left.Add(-1)
-			if count, ok := j.server.events.leftOf.Load(asked); ok && count.(*atomic.Int64).Add(-1) <= 0 {
-				j.server.events.leftOf.Delete(asked)
+			return events.Ask{}, false
+		},
+		Ask: func(ask events.Ask) events.Verdict {
+			verdict, err := x.decide(ctx, s, &ask)
+			if err != nil {
+				x.note(s, ask.Of.Name, err)
 			}
-		}
-		j.mu.Unlock()
-		close(done)
-	}()
-	for ask := j.ask(turn); ask != nil; ask = j.ask(turn) {
-		asked = ask.Of.ID
-		verdict, err := j.server.events.decide(ctx, j.server, ask)
-		if !j.decide(turn, verdict, err) {
-			break
-		}
+			return verdict
+		},
+		Take: func(verdict events.Verdict, exited bool) {
+			if exited {
+				verdict = events.No
+			}
+			asks[next-1].Verdict = verdict
+		},
+		Left: func(ask events.Ask, n int) {
+			x.leaves(ask.Of.Name, n)
+			x.leaves(hookOf(ask.Of), n)
+		},
+	}).Run()
+	if full != "" {
+		x.note(s, full, errors.New("too many calls of match have not returned"))
 	}
-	finished = true
+	if !answered && ctx.Err() == nil {
+		asks[next-1].Verdict = events.Later
+		x.note(s, asks[next-1].Of.Name, fmt.Errorf("match has not returned within %v", events.AskTimeout))
+	}
 }
 
-// ask returns the next question; nil if there is none.
-func (j *verdicts) ask(turn int) *events.Ask {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for j.turn == turn && j.next < len(j.asks) {
-		waits := j.next > 0 && j.asks[j.next-1].Of == j.asks[j.next].Of && j.asks[j.next-1].Verdict != events.No
-		ask := *j.asks[j.next]
-		j.next++
-		count, _ := j.server.events.leftOf.Load(ask.Of.ID)
-		if left, ok := count.(*atomic.Int64); !waits && (!ok || left.Load() < maxLeftOf) { // else it is decided later
-			j.since = time.Now()
-			return &ask
-		}
-	}
-	return nil
-}
-
-// decide notes an answer. It reports whether the goroutine may continue.
-func (j *verdicts) decide(turn int, verdict events.Verdict, err error) bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.turn != turn {
-		return false
-	}
-	ask := j.asks[j.next-1]
-	if ask.Verdict = verdict; err != nil {
-		j.server.events.note(j.server, ask.Of.Name, err)
-	}
-	return true
-}
+// hookOf names a webhook for serverEvents.leaves. No event type has that name.
+func hookOf(s *events.Subscription) string { return "webhook " + s.ID }
 
 // decide returns whether a subscription gets an event, with the rights of now. It runs users'
 // code, which may end the goroutine.
@@ -390,6 +309,7 @@ func (x *serverEvents) decide(ctx context.Context, s *Server, ask *events.Ask) (
 		Revision: rev, Request: &core.Request{Method: wire.MethodEventsSubscribe, Params: protocol.Params{Name: sub.Name, Arguments: sub.Arguments}},
 	})
 	matching := false
+	verdict = events.Later
 	_, failed := s.dispatch().Guard(f, func(f *frame.Frame) (protocol.Result, error) {
 		e, ok := s.catalog.View(f, nil).Get(KindEvent, sub.Name)
 		if !ok {

@@ -37,6 +37,7 @@ const (
 	boxTTL     = 25 * time.Hour                  // how long the store keeps a log after its last event
 	birthTTL   = 48 * time.Hour                  // how long the store keeps the birth after its last look; more than boxTTL
 	birthLook  = 5 * time.Second                 // interval at which a replica looks whether the birth has changed
+	birthKnown = 2*birthLook + time.Second       // after it, a replica that follows a log has noticed a new birth
 	clockSkew  = replica.ClockSkew               // by how much a quiet cursor stays behind the store's clock
 	clockAhead = replica.ClockSkew + time.Second // by how much a cursor may be ahead of the store's clock
 	maxCursor  = 64                              // bytes of a cursor; a longer one cannot be read
@@ -55,14 +56,11 @@ var birthKey = scale.Key{Partition: "events", Name: "birth"}
 
 // Config says where logs are.
 type Config struct {
-	Store scale.Store      // that replicas share; nil is one within the process
-	Seal  *seal.Sealer     // seals what the store gets
-	Keep  int              // bytes of a log; 0 means DefaultKeep
-	Now   func() scale.Rev // the time of the store's clock, or a little less; nil, or 0, asks the store
-	// Look is called for a type that is followed, when its log has new events. It must not
-	// block.
-	Look    func(name string)
-	OnError func(error) // called when the store does not answer for a type that is followed; may be nil
+	Store   scale.Store      // that replicas share; nil is one within the process
+	Seal    *seal.Sealer     // seals what the store gets
+	Keep    int              // bytes of a log; 0 means DefaultKeep
+	Now     func() scale.Rev // the time of the store's clock, or a little less; nil, or 0, asks the store
+	OnError func(error)      // called when the store does not answer for a type that is followed; may be nil
 }
 
 // Logs are the logs of a server. They are safe for concurrent use and have no goroutine
@@ -151,7 +149,7 @@ func (l *Logs) Read(ctx context.Context, name, cursor string, maxAge time.Durati
 		return Page{}, err
 	}
 	after, truncated, fresh := place(cursor, birth, now, maxAge)
-	found, err := l.load(ctx, boxOf(name), birth, after, now)
+	found, err := l.load(ctx, boxOf(name), birth, after, after, now)
 	if err != nil {
 		return Page{}, err
 	}
@@ -272,6 +270,30 @@ func (l *Logs) bear(ctx context.Context, entry scale.Entry) (string, scale.Rev, 
 		}
 	}
 	return string(text), made[0].Rev, nil
+}
+
+// quiet returns a later cursor for the same position, if nothing follows it.
+func (l *Logs) quiet(ctx context.Context, name, cursor string) string {
+	page, err := l.Read(ctx, name, cursor, -1)
+	if err != nil || page.Truncated || len(page.Events) > 0 {
+		return cursor
+	}
+	return page.Cursor
+}
+
+// behind returns what follows a position in a log, which begins later if events are
+// missing. last is a position up to which it has everything.
+func (l *Logs) behind(ctx context.Context, name, birth string, at scale.Rev) (found part, last scale.Rev, err error) {
+	ctx, cancel := context.WithTimeout(ctx, replica.StoreTimeout)
+	defer cancel()
+	now, err := l.now(ctx) // before the messages, as in Read
+	if err != nil {
+		return part{}, 0, err
+	}
+	if found, err = l.load(ctx, boxOf(name), birth, at, now-micros(retention), now); err != nil {
+		return part{}, 0, err
+	}
+	return found, max(found.to, now-micros(clockSkew)), nil
 }
 
 // now returns the time of the store's clock, or a little less.

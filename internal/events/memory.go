@@ -64,11 +64,11 @@ func (l *Logs) memoryOf(box, birth string) *memory {
 	return m
 }
 
-// load returns what follows a position of a box. now is a time of the store's clock before
-// the call.
-func (l *Logs) load(ctx context.Context, box, birth string, after, now scale.Rev) (part, error) {
+// load returns what follows a position of a box, but nothing up to oldest. now is a time of
+// the store's clock before the call.
+func (l *Logs) load(ctx context.Context, box, birth string, after, oldest, now scale.Rev) (part, error) {
 	l.mu.Lock()
-	m, base := l.memoryOf(box, birth), part{from: after, to: after}
+	m, base := l.memoryOf(box, birth), part{from: after, to: max(after, oldest)}
 	switch {
 	case m.known && after >= m.tail.from:
 		base = m.tail
@@ -81,11 +81,25 @@ func (l *Logs) load(ctx context.Context, box, birth string, after, now scale.Rev
 	if err != nil {
 		return part{}, err
 	}
-	read := part{from: base.to, to: base.to, events: make([]Event, 0, len(messages))}
-	size := 0
+	if len(messages) > 0 && len(base.events) == 0 && messages[0].Prev > base.from { // some are missing
+		base.from = base.to
+	}
+	read, size := l.open(box, birth, base.to, messages)
+	// A page ends at about scale.MaxValue. That there is no more is known for certain
+	// only if a Read returns nothing.
+	read.more = size > scale.MaxValue/2
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.memoryOf(box, birth).keep(base, read, after, now).behind(after), nil
+}
+
+// open returns messages of a box, of which the first follows a position. size is what the
+// store has sent.
+func (l *Logs) open(box, birth string, after scale.Rev, messages []scale.Message) (read part, size int) {
+	read = part{from: after, to: after, events: make([]Event, 0, len(messages))}
 	for i, m := range messages {
 		if i == 0 {
-			read.from = max(base.to, m.Prev)
+			read.from = max(after, m.Prev)
 		}
 		size += len(m.Data)
 		text, _, err := l.config.Seal.Open(m.Data, seal.Binding(sealedUse, box))
@@ -94,12 +108,7 @@ func (l *Logs) load(ctx context.Context, box, birth string, after, now scale.Rev
 		}
 		read.add(Event{text, cursorAt(birth, m.Rev), m.Rev})
 	}
-	// A page ends at about scale.MaxValue. That there is no more is known for certain
-	// only if a Read returns nothing.
-	read.more = size > scale.MaxValue/2
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.memoryOf(box, birth).keep(base, read, after, now).behind(after), nil
+	return read, size
 }
 
 // keep keeps what was read at the end of base, and returns a part that begins at after or

@@ -59,7 +59,11 @@ func TestMemory(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				random := rand.New(rand.NewPCG(seed, 1))
 				store := scale.NewLocal()
-				warm, other := logs(t, store, "key"), logs(t, store, "key")
+				warm, other := logs(t, &lossy{store, rand.New(rand.NewPCG(seed, 2))}, "key"), logs(t, store, "key")
+				defer warm.Close(t.Context())
+				if seed%2 == 0 { // a follower brings events into memory as they come
+					defer warm.Follow("x", func() {})()
+				}
 				cursors := []string{read(t, warm, "").Cursor}
 				whole := func(l *events.Logs, cursor string) (all []string, last string) {
 					for {
@@ -103,6 +107,57 @@ func TestMemory(t *testing.T) {
 			})
 		})
 	}
+}
+
+// lossy is a store that loses one message of five on their way to a Watcher.
+type lossy struct {
+	scale.Store
+	random *rand.Rand
+}
+
+func (s *lossy) Watch(message func(string, scale.Message), missed func()) scale.Watcher {
+	return s.Store.Watch(func(subject string, m scale.Message) {
+		if s.random.IntN(5) > 0 {
+			message(subject, m)
+		}
+	}, missed)
+}
+
+// A follower is called for each event, and the store is asked for none of them.
+func TestFollow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &counting{Store: scale.NewLocal()}
+		l := logs(t, store, "key")
+		defer l.Close(t.Context())
+		looks := 0
+		stop := l.Follow("x", func() { looks++ })
+		synctest.Wait()
+		cursor := read(t, l, "").Cursor
+		before, reads := looks, store.reads
+		for i := range 3 {
+			add(t, l, fmt.Sprint(i))
+			synctest.Wait()
+		}
+		if looks != before+3 || store.reads != reads {
+			t.Errorf("called %d times, the store was read %d times", looks-before, store.reads-reads)
+		}
+		page, ok := l.Recall("x", cursor)
+		if !ok || len(page.Events) != 3 || page.Truncated {
+			t.Errorf("recalled %v, %+v", ok, page)
+		}
+		late := 0
+		defer l.Follow("x", func() { late++ })()
+		synctest.Wait()
+		if late != 1 {
+			t.Errorf("a second follower was called %d times", late)
+		}
+		stop()
+		add(t, l, "more")
+		synctest.Wait()
+		if looks > before+4 || late != 2 {
+			t.Errorf("after the end called %d times, the other %d", looks-before, late)
+		}
+	})
 }
 
 // Events that the log dropped while nobody read are missing from memory, too, and the page

@@ -35,7 +35,6 @@ var errClosed = fmt.Errorf("events: the server shuts down: %w", scale.ErrUnavail
 // Start begins to work for the subscriptions of this replica, and to take those that no
 // replica works for. It does nothing the second time.
 func (w *Webhooks) Start() error {
-	w.starting.Do(func() { w.watcher = w.store.Watch(w.noticed, w.missed) })
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
@@ -52,18 +51,10 @@ func (w *Webhooks) Start() error {
 	return nil
 }
 
-// noticed is called with messages of logs, and writes of subscriptions.
-func (w *Webhooks) noticed(subject string, m scale.Message) {
+// noticed is called with writes of subscriptions.
+func (w *Webhooks) noticed(_ string, m scale.Message) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if m.Key == (scale.Key{}) {
-		for _, f := range w.feeds {
-			if f.box == subject {
-				f.hint(m)
-			}
-		}
-		return
-	}
 	if w.own[m.Key] != nil {
 		w.changed[m.Key] = m.Rev
 	} else {
@@ -76,10 +67,6 @@ func (w *Webhooks) noticed(subject string, m scale.Message) {
 func (w *Webhooks) missed() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, f := range w.feeds {
-		f.missed = true
-		f.look()
-	}
 	w.unclaimed = true // the next renewal finds what has changed
 	w.look()
 }
@@ -98,7 +85,9 @@ func (w *Webhooks) lookAfter() {
 	beat := time.NewTicker(ownerBeat)
 	defer beat.Stop()
 	if w.config.Shared {
-		if err := w.watchParts(); err != nil {
+		watcher := w.store.Watch(w.noticed, w.missed)
+		defer watcher.Close()
+		if err := w.watchParts(watcher); err != nil {
 			w.failed(err) // the beat finds what the store does not tell
 		}
 	}
@@ -130,14 +119,14 @@ func (w *Webhooks) lookAfter() {
 }
 
 // watchParts asks the store to tell of changes of subscriptions.
-func (w *Webhooks) watchParts() error {
+func (w *Webhooks) watchParts(watcher scale.Watcher) error {
 	ctx, cancel := context.WithTimeout(w.ctx, replica.StoreTimeout)
 	defer cancel()
 	var parts []string
 	for n := range webhookSlots {
 		parts = append(parts, replica.Partition("webhook", n))
 	}
-	return w.watcher.Add(ctx, parts...)
+	return watcher.Add(ctx, parts...)
 }
 
 // beat does what is due from time to time.
@@ -297,7 +286,7 @@ func (w *Webhooks) feedOf(name string) *feed {
 	if f := w.feeds[name]; f != nil {
 		return f
 	}
-	f := &feed{name: name, box: boxOf(name), subscribers: map[*subscriber]bool{}, wake: make(chan struct{}, 1)}
+	f := &feed{name: name, subscribers: map[*subscriber]bool{}, wake: make(chan struct{}, 1)}
 	var ctx context.Context
 	ctx, f.stop = context.WithCancel(w.ctx)
 	w.feeds[name] = f
@@ -305,94 +294,24 @@ func (w *Webhooks) feedOf(name string) *feed {
 	return f
 }
 
-// follow reads a log, and asks the subscriptions about what is new.
+// follow asks the subscriptions of a feed about what is new in its log.
 func (w *Webhooks) follow(ctx context.Context, f *feed) {
-	timer := time.NewTicker(replica.PollInterval)
-	defer timer.Stop()
-	watched := false
-	defer func() {
-		if watched {
-			w.watcher.Remove(f.box)
-		}
-	}()
+	defer w.config.Logs.Follow(f.name, f.look)()
 	for {
-		if !watched {
-			limited, cancel := context.WithTimeout(ctx, replica.StoreTimeout)
-			watched = w.watcher.Add(limited, f.box) == nil
-			cancel()
-		}
-		if err := w.load(ctx, f); err != nil && ctx.Err() == nil {
-			w.failed(err)
-		} else {
-			w.sweep(ctx, f)
-		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-w.left:
 			return
 		case <-f.wake:
-		case <-timer.C:
+		}
+		if birth, tail, ok := w.config.Logs.newest(f.name); ok {
 			w.mu.Lock()
-			f.missed = true
+			f.birth, f.tail = birth, tail
 			w.mu.Unlock()
+			w.sweep(ctx, f)
 		}
 	}
-}
-
-// load adds what is new to a feed.
-func (w *Webhooks) load(ctx context.Context, f *feed) error {
-	limited, cancel := context.WithTimeout(ctx, replica.StoreTimeout)
-	defer cancel()
-	birth, err := w.config.Logs.born(limited)
-	if err != nil {
-		return err
-	}
-	if birth != f.birth { // only this goroutine changes it
-		now, err := w.config.Logs.now(limited)
-		if err != nil {
-			return err
-		}
-		w.mu.Lock()
-		f.birth, f.from = birth, now-micros(clockSkew)
-		f.last, f.tail, f.size, f.hints, f.waits, f.missed = f.from, nil, 0, nil, 0, true
-		w.mu.Unlock()
-	}
-	w.mu.Lock()
-	hints, missed := f.hints, f.missed
-	f.hints, f.waits, f.missed = nil, 0, false
-	w.mu.Unlock()
-	for _, m := range hints {
-		switch {
-		case missed || m.Rev <= f.last:
-		case m.Prev > f.last:
-			missed = true
-		default:
-			h := w.config.Logs.open(f.box, m)
-			w.mu.Lock()
-			f.add(h)
-			w.mu.Unlock()
-		}
-	}
-	for missed {
-		read, _, err := w.config.Logs.readFrom(ctx, f.box, f.last)
-		if err != nil {
-			w.mu.Lock()
-			f.missed = true
-			w.mu.Unlock()
-			return err
-		}
-		w.mu.Lock()
-		if len(read) > 0 && read[0].prev > f.last {
-			f.from, f.tail, f.size = read[0].prev, nil, 0
-		}
-		for _, h := range read {
-			f.add(h)
-		}
-		w.mu.Unlock()
-		missed = len(read) > 0
-	}
-	return nil
 }
 
 // sweep asks the subscriptions of a feed that do nothing about what is new, and lets those
@@ -406,22 +325,30 @@ func (w *Webhooks) sweep(ctx context.Context, f *feed) {
 		case s.busy:
 		case s.needs(now):
 			w.begin(s, nil)
-		case s.at < f.last:
+		case s.at < f.tail.to:
 			idle = append(idle, s)
 		}
 	}
 	w.mu.Unlock()
-	for len(idle) > 0 && ctx.Err() == nil {
-		idle = w.sweepSome(ctx, f, idle)
+	for slow := false; len(idle) > 0 && ctx.Err() == nil; {
+		if idle, slow = w.sweepSome(ctx, f, idle); slow { // else each that hangs delays the others
+			w.mu.Lock()
+			for _, s := range idle {
+				w.begin(s, nil)
+			}
+			w.mu.Unlock()
+			return
+		}
 	}
 }
 
-// sweepSome is sweep for some subscriptions, and returns the others.
-func (w *Webhooks) sweepSome(ctx context.Context, f *feed, idle []*subscriber) []*subscriber {
+// sweepSome is sweep for some subscriptions, and returns the others. slow reports that match
+// has not returned for one.
+func (w *Webhooks) sweepSome(ctx context.Context, f *feed, idle []*subscriber) (rest []*subscriber, slow bool) {
 	var asks []*Ask
 	type part struct {
 		s      *subscriber
-		events []happening
+		events []Event
 		from   int // in asks
 	}
 	var parts []part
@@ -429,28 +356,30 @@ func (w *Webhooks) sweepSome(ctx context.Context, f *feed, idle []*subscriber) [
 	n := 0
 	for ; n < len(idle) && len(asks) < asksAtOnce; n++ {
 		s := idle[n]
-		events, ok := f.after(s.at)
-		if s.busy || s.out || !ok || w.leaves() {
+		events := f.tail.behind(s.at).events
+		if s.busy || s.out || s.at < f.tail.from || w.leaves() {
 			continue
 		}
-		if len(events) > asksAtOnce { // it works by itself
+		if len(events) > asksAtOnce || s.slow { // it works by itself
 			w.begin(s, nil)
 			continue
 		}
 		p := part{s, events, len(asks)}
 		for _, e := range events {
-			if e.text == nil {
+			if e.Text == nil {
 				break
 			}
-			asks = append(asks, &Ask{Of: s.sub, Event: e.text})
+			asks = append(asks, &Ask{Of: s.sub, Event: e.Text})
 		}
 		s.busy = true
 		parts = append(parts, p)
 	}
 	w.mu.Unlock()
+	began := time.Now()
 	if len(asks) > 0 {
 		w.config.Ask(ctx, asks)
 	}
+	slow = time.Since(began) >= AskTimeout
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i, p := range parts {
@@ -462,18 +391,19 @@ func (w *Webhooks) sweepSome(ctx context.Context, f *feed, idle []*subscriber) [
 		mine := asks[p.from:to]
 		passed := 0
 		for passed < len(mine) && mine[passed].Verdict == No {
-			p.s.at = p.events[passed].rev
-			p.s.passed += len(p.events[passed].text)
+			p.s.at = p.events[passed].At
+			p.s.passed += len(p.events[passed].Text)
 			passed++
 		}
 		switch {
-		case passed < len(mine):
-			w.begin(p.s, &decided{p.events[passed].rev, *mine[passed]})
+		case passed < len(mine) && mine[passed].Verdict != Unasked:
+			p.s.slow = slow && mine[passed].Verdict == Later
+			w.begin(p.s, &decided{p.events[passed].At, *mine[passed]})
 		case passed < len(p.events):
 			w.begin(p.s, nil)
 		}
 	}
-	return idle[n:]
+	return idle[n:], slow
 }
 
 // Removed notes that an event type was removed, or that there is one again.
@@ -575,10 +505,6 @@ func (w *Webhooks) Close(ctx context.Context) (waiting int) {
 	w.ended.Wait() // or w.ctx ends with ctx
 	w.giveAway()   // those whose requests have ended after Drain
 	w.cancel()
-	w.starting.Do(func() {})
-	if w.watcher != nil {
-		w.watcher.Close()
-	}
 	w.sender.outbound.CloseIdleConnections()
 	return waiting
 }

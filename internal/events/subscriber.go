@@ -40,7 +40,8 @@ type subscriber struct {
 
 	birth     string // of the log that at is a position of
 	at        scale.Rev
-	gap       bool // a message about a gap is to be sent
+	odd       time.Time // since when the feed has another birth
+	gap       bool      // a message about a gap is to be sent
 	delivered time.Time
 	lastError string
 
@@ -49,6 +50,8 @@ type subscriber struct {
 	passed  int       // bytes of events since then
 	until   time.Time // end of the lease
 	removed bool      // its type was removed
+	slow    bool      // match has not returned for it in time: it is asked about by itself
+	late    time.Time // when the delivery began that the end of the subscription has stopped
 	busy    bool
 	out     bool               // it is not owned here any more
 	stop    context.CancelFunc // of the goroutine; nil while it is not busy
@@ -64,7 +67,7 @@ func parse(cursor string) (birth string, at scale.Rev) {
 // needs reports whether there is something to do that the tail of the feed does not show.
 // mu is held.
 func (s *subscriber) needs(now time.Time) bool {
-	return s.gap || s.removed || s.sub.Ended != "" || s.birth != s.feed.birth || s.at < s.feed.from || !now.Before(s.sub.Expires)
+	return s.gap || s.removed || s.sub.Ended != "" || s.birth != s.feed.birth || s.at < s.feed.tail.from || !now.Before(s.sub.Expires)
 }
 
 // state returns the subscription with the position as it is now. mu is held.
@@ -168,12 +171,20 @@ func (w *Webhooks) step(ctx context.Context, s *subscriber, first *decided) bool
 	w.mu.Lock()
 	now, f := time.Now(), s.feed
 	ended, expired, removed, over := s.sub.Ended, !now.Before(s.sub.Expires), s.removed, w.config.Shared && now.After(s.until)
-	sub, rev, leaving := s.sub, s.rev, w.leaves()
-	if !leaving && f.birth != "" && s.birth != f.birth {
+	sub, rev, leaving, late := s.sub, s.rev, w.leaves(), s.late
+	ready := f.birth != ""
+	switch {
+	case s.birth == f.birth:
+		s.odd = time.Time{}
+	case s.odd.IsZero():
+		s.odd = now
+		fallthrough
+	case now.Sub(s.odd) < birthKnown || leaving: // the feed may be the older one
+		ready = false
+	case ready:
 		s.birth, s.at, s.gap = f.birth, 0, true
 	}
-	gap, at, ready := s.gap, s.at, f.birth != ""
-	events, all := f.after(s.at)
+	gap, at, tail := s.gap, s.at, f.tail
 	w.mu.Unlock()
 	switch {
 	case ctx.Err() != nil || leaving:
@@ -185,21 +196,24 @@ func (w *Webhooks) step(ctx context.Context, s *subscriber, first *decided) bool
 		return false
 	case expired:
 		if w.remove(ctx, s, rev) {
+			if !late.IsZero() {
+				w.tell("delivery.dropped", droppedExpired, sub, time.Since(late))
+			}
 			w.tell("webhook.ended", endedExpired, sub, 0)
 		}
 		return false
 	case removed:
 		return w.end(ctx, s, endedRemoved)
 	case !ready:
-		return false
+		return w.wait(ctx, retryStore)
 	case gap:
 		return w.sendGap(ctx, s)
-	case !all:
-		return w.catchUp(ctx, s, at)
-	case len(events) == 0:
+	case at < tail.from:
+		return w.catchUp(ctx, s, at, tail.from)
+	case at >= tail.to:
 		return w.rest(ctx, s)
 	}
-	return w.handle(ctx, s, events, first)
+	return w.handle(ctx, s, tail.behind(at).events, first)
 }
 
 // leaves reports whether no further work is to begin. mu is held.
@@ -219,24 +233,25 @@ func (w *Webhooks) wait(ctx context.Context, d time.Duration) bool {
 	return false
 }
 
-// catchUp handles events that are older than the tail of the feed.
-func (w *Webhooks) catchUp(ctx context.Context, s *subscriber, at scale.Rev) bool {
-	events, quiet, err := w.config.Logs.readFrom(ctx, s.feed.box, at)
+// catchUp handles events behind a position that is before the tail of the feed, which
+// begins at from.
+func (w *Webhooks) catchUp(ctx context.Context, s *subscriber, at, from scale.Rev) bool {
+	found, last, err := w.config.Logs.behind(ctx, s.feed.name, s.birth, at) // only this goroutine changes it
 	if err != nil {
 		if ctx.Err() == nil {
 			w.failed(err)
 		}
 		return w.wait(ctx, retryStore)
 	}
-	if len(events) > 0 && events[0].prev <= at {
-		return w.handle(ctx, s, events, nil)
+	if len(found.events) > 0 && found.from <= at {
+		return w.handle(ctx, s, found.events, nil)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(events) == 0 {
-		s.at = max(s.at, quiet)
+	if len(found.events) == 0 {
+		s.at = max(s.at, last, from)
 	} else {
-		s.at, s.gap = events[0].prev, true
+		s.at, s.gap = found.from, true
 	}
 	return true
 }
@@ -258,7 +273,7 @@ func (w *Webhooks) rest(ctx context.Context, s *subscriber) bool {
 
 // handle decides about events and delivers them, in order. It reports whether there may be
 // more to do.
-func (w *Webhooks) handle(ctx context.Context, s *subscriber, events []happening, first *decided) bool {
+func (w *Webhooks) handle(ctx context.Context, s *subscriber, events []Event, first *decided) bool {
 	for _, e := range events {
 		w.mu.Lock()
 		sub, leaving := s.sub, w.leaves() || s.out
@@ -266,13 +281,13 @@ func (w *Webhooks) handle(ctx context.Context, s *subscriber, events []happening
 		if leaving || ctx.Err() != nil {
 			return false
 		}
-		if e.text == nil {
+		if e.Text == nil {
 			w.config.Waits(sub.Name, errors.New("an event is not sealed with one of Options.StateKeys"))
 			w.pass(s, e, true)
 			return true
 		}
 		var known *Ask
-		if first != nil && first.rev == e.rev {
+		if first != nil && first.rev == e.At {
 			known = &first.ask
 		}
 		verdict, ok := w.decide(ctx, s, e, known)
@@ -306,26 +321,30 @@ func (w *Webhooks) handle(ctx context.Context, s *subscriber, events []happening
 }
 
 // pass moves the position behind an event.
-func (w *Webhooks) pass(s *subscriber, e happening, gap bool) {
+func (w *Webhooks) pass(s *subscriber, e Event, gap bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s.at, s.gap = e.rev, s.gap || gap
-	s.passed += len(e.text)
+	s.at, s.gap = e.At, s.gap || gap
+	s.passed += len(e.Text)
 }
 
 // decide asks whether a subscription gets an event, until that is known or was asked often
 // enough. known is the first answer, or nil. ok is false if the work for the subscription
 // ends.
-func (w *Webhooks) decide(ctx context.Context, s *subscriber, e happening, known *Ask) (verdict Verdict, ok bool) {
+func (w *Webhooks) decide(ctx context.Context, s *subscriber, e Event, known *Ask) (verdict Verdict, ok bool) {
 	for i := 0; ; i++ {
 		w.mu.Lock()
 		sub := s.sub
 		w.mu.Unlock()
 		if known == nil {
-			known = &Ask{Of: sub, Event: e.text}
+			known = &Ask{Of: sub, Event: e.Text}
+			began := time.Now()
 			w.config.Ask(ctx, []*Ask{known})
+			w.mu.Lock()
+			s.slow = time.Since(began) >= AskTimeout
+			w.mu.Unlock()
 		}
-		if known.Verdict != Later {
+		if known.Verdict != Later && known.Verdict != Unasked {
 			return known.Verdict, true
 		}
 		if i == len(undecided) {
@@ -355,15 +374,15 @@ func (w *Webhooks) unknown(ctx context.Context, s *subscriber) bool {
 }
 
 // deliverEvent sends an event. It reports whether it is done or given up.
-func (w *Webhooks) deliverEvent(ctx context.Context, s *subscriber, e happening) bool {
+func (w *Webhooks) deliverEvent(ctx context.Context, s *subscriber, e Event) bool {
 	var head struct {
 		ID string `json:"eventId"`
 	}
-	if jsonx.Unmarshal(e.text, &head) != nil || head.ID == "" {
+	if jsonx.Unmarshal(e.Text, &head) != nil || head.ID == "" {
 		return true // it is not an event
 	}
 	began := time.Now()
-	why, ok := w.deliver(ctx, s, head.ID, wire.WithCursor(nil, e.text, cursorAt(s.birth, e.rev)))
+	why, ok := w.deliver(ctx, s, head.ID, wire.WithCursor(nil, e.Text, e.Cursor))
 	if !ok {
 		return false
 	}
@@ -420,7 +439,9 @@ func (w *Webhooks) attempt(ctx context.Context, s *subscriber, id string, body [
 		return out, false
 	}
 	if sub.Ended == "" && !time.Now().Before(sub.Expires) {
-		w.tell("delivery.dropped", droppedExpired, sub, time.Since(began))
+		w.mu.Lock()
+		s.late = began // it is dropped, unless a refresh elsewhere has extended it
+		w.mu.Unlock()
 		return out, false
 	}
 	if out, err = w.sender.post(ctx, sub, id, body, maxResponse); err != nil {
@@ -428,6 +449,7 @@ func (w *Webhooks) attempt(ctx context.Context, s *subscriber, id string, body [
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	s.late = time.Time{}
 	if s.lastError = out.reason; out.accepted() {
 		s.delivered = time.Now().UTC()
 	}

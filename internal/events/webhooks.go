@@ -67,7 +67,8 @@ const (
 type Verdict int
 
 const (
-	Later     Verdict = iota // it cannot be known now
+	Unasked   Verdict = iota // it was not asked
+	Later                    // it cannot be known now
 	No                       // it does not
 	Yes                      // it does
 	Forbidden                // the principal may not have events of this type any more
@@ -104,7 +105,7 @@ type WebhookConfig struct {
 	// Identity decodes an identity, for Subscription.Prepared.
 	Identity func(claims json.RawMessage) any
 	// Ask answers questions, in turn, those of one subscription up to the first answer that
-	// is not No. It must return in a bounded time.
+	// is not No. The first that takes longer than AskTimeout is the last: its answer is Later.
 	Ask    func(ctx context.Context, asks []*Ask)
 	Tell   func(Observed)
 	Failed func(error) // reports that the store does not answer
@@ -161,9 +162,6 @@ type Webhooks struct {
 	going  context.Context // ends then
 	leave  context.CancelFunc
 	ended  sync.WaitGroup
-
-	starting sync.Once
-	watcher  scale.Watcher // after starting
 
 	mu        sync.Mutex
 	started   bool
@@ -284,10 +282,12 @@ func (w *Webhooks) refresh(ctx context.Context, key scale.Key, found scale.Entry
 	if err != nil || errors.Is(written.Err, scale.ErrChanged) {
 		return granted, false, err
 	}
+	waits := false // events follow, of which this replica knows
 	w.mu.Lock()
 	if mine := w.own[key]; mine != nil && found.Owner == w.config.Replica {
 		w.adopt(mine, &s, written.Rev)
 		s.At = cursorAt(mine.birth, mine.at)
+		waits = mine.at < mine.feed.tail.to
 	}
 	w.mu.Unlock()
 	granted = wire.EventSubscription{ID: s.ID, RefreshBefore: s.Expires, Cursor: s.At, Status: &wire.DeliveryStatus{Active: true}}
@@ -297,10 +297,8 @@ func (w *Webhooks) refresh(ctx context.Context, key scale.Key, found scale.Entry
 	if s.LastError != "" {
 		granted.Status.LastError = &s.LastError
 	}
-	if birth, err := w.config.Logs.born(ctx); err == nil {
-		if at, ok := position(s.At, birth); ok {
-			granted.Cursor = w.config.Logs.cursorNow(ctx, s.Name, birth, at)
-		}
+	if !waits {
+		granted.Cursor = w.config.Logs.quiet(ctx, s.Name, s.At)
 	}
 	return granted, true, nil
 }
@@ -317,12 +315,12 @@ func (w *Webhooks) create(ctx context.Context, key scale.Key, prev scale.Rev, r 
 	if leaving && !w.config.Shared {
 		return granted, false, protocol.Errorf(protocol.CodeBusy, "the server shuts down")
 	}
-	at, birth, truncated, err := w.config.Logs.start(ctx, r.Name, r.Cursor, r.MaxAge)
+	page, err := w.config.Logs.Read(ctx, r.Name, r.Cursor, r.MaxAge)
 	if err != nil {
 		return granted, false, err
 	}
 	s := r.Subscription
-	s.At = cursorAt(birth, at)
+	s.At = page.From
 	write := scale.Write{
 		Key: key, Prev: prev, Value: w.encode(&s, key), Owner: w.config.Replica, TTL: s.kept(),
 		Limit: "s" + digest(s.Principal), Max: perPrincipal, Notify: key.Partition,
@@ -346,7 +344,7 @@ func (w *Webhooks) create(ctx context.Context, key scale.Key, prev scale.Rev, r 
 	if !leaving {
 		w.enter(key, &s, written.Rev, began)
 	}
-	return wire.EventSubscription{ID: s.ID, RefreshBefore: s.Expires, Cursor: s.At, Truncated: truncated}, true, nil
+	return wire.EventSubscription{ID: s.ID, RefreshBefore: s.Expires, Cursor: s.At, Truncated: page.Truncated}, true, nil
 }
 
 // Unsubscribe ends a subscription. It reports whether there was one.

@@ -235,16 +235,19 @@ func TestEventStreamGap(t *testing.T) {
 	streaming(t, func(*testing.T) *mcp.Server {
 		return eventServer(&mcp.Options{Limits: mcp.Limits{EventLog: 1000}})
 	}, func(t *testing.T, s *mcp.Server, open func(string) *streamer) {
-		cursor := open(streamWith("comment.created", "")).want("active").Params.Cursor
-		for i := range 20 {
+		first := open(streamWith("comment.created", ""))
+		cursor := first.want("active").Params.Cursor
+		first.stop()
+		time.Sleep(2 * time.Minute)
+		for i := range 20 { // nothing of it is in memory
 			emit(t, s, "a", fmt.Sprint(i))
 		}
-		time.Sleep(2 * time.Minute) // nothing of it is in memory
 		c := open(streamWith("comment.created", fmt.Sprintf(`,"cursor":%q`, cursor)))
 		c.want("active truncated")
 		if m := c.next(); m.Params.Data.Text < "15" {
 			t.Errorf("first event %+v", m)
 		}
+		time.Sleep(time.Minute)
 		born, _, _ := strings.Cut(cursor, ".")
 		for _, cursor := range []string{"x", born + ".zzzzzzzzzz", "e1other.1"} {
 			c := open(streamWith("comment.created", fmt.Sprintf(`,"cursor":%q,"maxAgeMs":1000`, cursor)))

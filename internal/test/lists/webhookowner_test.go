@@ -172,3 +172,114 @@ func TestWebhookPassed(t *testing.T) {
 		}
 	})
 }
+
+// A server without subscriptions that has shut down works for none, also if an event type is
+// added afterwards.
+func TestWebhookAfterShutdown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReceiver(t)
+		add, store := replicas(t, r, mcp.Limits{}), scale.NewLocal()
+		one, c := add(store)
+		subscribe(t, c, subscribeTo("a", hookURL, ""))
+		late := mcp.NewServer(mcp.Info{Name: "docs", Version: "1"}, hooked(&mcp.Options{Store: store, Logger: &quiet, StateKeys: [][]byte{[]byte("0123456789abcdef0123456789abcdef")}}, r))
+		late.MustAdd(mcp.Tool("x", func(*mcp.Frame, struct{}) (string, error) { return "", nil }))
+		mcptest.New(t, late).Call("x", nil)
+		if err := late.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := one.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		late.MustAdd(mcp.EventType("comment.created", func(*mcp.Frame, watchIn, comment) (bool, error) { return true, nil }))
+		emit(t, late, "a", "1")
+		time.Sleep(5 * time.Minute)
+		if got := r.texts(); got != "verification" {
+			t.Errorf("received %s", got)
+		}
+	})
+}
+
+// A refresh elsewhere that the owner has not noticed yet keeps the event that waits: it is
+// delivered, and not counted as dropped.
+func TestWebhookRefreshedElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReceiver(t)
+		r.answer = func(d *delivery, w http.ResponseWriter) {
+			if len(r.all()) == 2 {
+				w.Header().Set("Retry-After", "290")
+				w.WriteHeader(503)
+			}
+		}
+		store := scale.NewLocal()
+		deaf, add := &deafStore{Store: store}, replicas(t, r, mcp.Limits{})
+		one := ended(t, eventServer(hooked(&mcp.Options{Store: deaf, Logger: &quiet, StateKeys: [][]byte{[]byte("0123456789abcdef0123456789abcdef")}}, r)))
+		o := observe(one)
+		subscribe(t, pipe{mcptest.New(t, one, ann)}, subscribeTo("a", hookURL, `,"ttlMs":300000`))
+		_, c2 := add(store)
+		time.Sleep(20 * time.Second)
+		emit(t, one, "a", "1")
+		time.Sleep(270 * time.Second)
+		deaf.deaf.Store(true)
+		subscribe(t, c2, subscribeTo("a", hookURL, `,"ttlMs":600000`))
+		time.Sleep(time.Minute)
+		if got := r.texts(); got != "verification 1 1" {
+			t.Errorf("received %s", got)
+		}
+		o.has(t, "webhook.opened", "delivery.done")
+	})
+}
+
+// deafStore is a store of which a replica gets no messages, and no renewals, at times.
+type deafStore struct {
+	scale.Store
+	deaf atomic.Bool
+}
+
+func (s *deafStore) Watch(message func(string, scale.Message), missed func()) scale.Watcher {
+	return s.Store.Watch(func(subject string, m scale.Message) {
+		if !s.deaf.Load() {
+			message(subject, m)
+		}
+	}, missed)
+}
+
+func (s *deafStore) Get(ctx context.Context, ops ...scale.GetOp) ([]scale.Entry, error) {
+	if s.deaf.Load() && len(ops) > 0 && ops[0].In > 0 {
+		return nil, scale.ErrUnavailable
+	}
+	return s.Store.Get(ctx, ops...)
+}
+
+// A subscription that was made after the store has lost its logs goes to a replica that has
+// not noticed that yet: it has no gap, and no event from before.
+func TestWebhookOfAnotherBirth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReceiver(t)
+		add, store := replicas(t, r, mcp.Limits{}), scale.NewLocal()
+		one, c1 := add(store)
+		subscribe(t, c1, subscribeTo("b", hookURL+"/other", ""))
+		time.Sleep(11 * time.Second)
+		if _, err := store.Put(t.Context(), scale.Write{Key: scale.Key{Partition: "events", Name: "birth"}, Prev: scale.Any}); err != nil {
+			t.Fatal(err)
+		}
+		two, c2 := add(store)
+		emit(t, two, "a", "before")
+		time.Sleep(10 * time.Millisecond)
+		subscribe(t, c2, subscribeTo("a", hookURL, ""))
+		if err := two.Drain(t.Context()); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Minute)
+		emit(t, one, "a", "after")
+		time.Sleep(time.Minute)
+		var got []string
+		for _, d := range r.all() {
+			if d.Type != "verification" && d.path == "/hook" {
+				got = append(got, d.Type+d.Data.Text)
+			}
+		}
+		if strings.Join(got, " ") != "after" {
+			t.Errorf("received %v", got)
+		}
+	})
+}
