@@ -1,12 +1,16 @@
 package telemetry_test
 
 import (
+	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/frame"
+	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/telemetry"
 )
 
@@ -48,5 +52,53 @@ func TestEvents(t *testing.T) {
 		if want := test.want; want == "" && len(series) != 0 || want != "" && (len(series) != 1 || series[want] != 1) {
 			t.Errorf("%s: %s has %v", test.event.Kind, test.metric, series)
 		}
+	}
+}
+
+// TestEventStreams: a stream of events has no span, and counts as a stream, over each
+// transport.
+func TestEventStreams(t *testing.T) {
+	for name, to := range over {
+		t.Run(name, func(t *testing.T) {
+			told := newCollector()
+			s := told.watch(t, calc(nil), nil)
+			s.MustAdd(mcp.EventType("news", func(context.Context, struct{}, map[string]string) (bool, error) { return true, nil }))
+			ended := make(chan string, 1)
+			s.Observe(mcp.Observer{Event: func(e mcp.Event) {
+				if e.Kind == "stream.ended" {
+					ended <- e.Reason
+				}
+			}})
+			c := connect(t, to(t, s), protocol.V20260728, nil)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			emit := func(string, bool) {
+				if err := s.Emit(ctx, mcp.Occurrence{Name: "news", Data: map[string]string{}, ID: "one"}); err != nil {
+					t.Error(err)
+				}
+			}
+			for o, err := range c.Watch(ctx, "news", nil, &client.WatchOptions{Moved: emit}) {
+				if err != nil || o.ID != "one" {
+					t.Errorf("received %+v, %v", o, err)
+				}
+				break
+			}
+			select {
+			case <-ended:
+			case <-ctx.Done():
+				t.Fatal("the stream has not ended")
+			}
+			if n := len(told.named("events/stream")) + len(told.named("events/poll")); n != 0 {
+				t.Errorf("%d spans", n)
+			}
+			if series := told.series(t, "talaria.server.stream.duration"); len(series) != 1 {
+				t.Errorf("the series of streams are %v", series)
+			}
+			for series := range told.series(t, "mcp.server.operation.duration") {
+				if strings.Contains(series, "events/") {
+					t.Errorf("it is counted as a request: %s", series)
+				}
+			}
+		})
 	}
 }

@@ -22,8 +22,8 @@ import (
 // stop ends the gauges, which ask s for as long as metrics are read; it may be called
 // more than once. The error is that of instruments that the MeterProvider refuses.
 //
-// The span of subscriptions/listen would end before its stream begins, so that there
-// is none; how long streams live is counted.
+// The span of subscriptions/listen or events/stream would end before its stream begins,
+// so that there is none; how long streams live is counted.
 func Server(s *mcp.Server, o *Options) (stop func(), err error) {
 	t, stop, err := newServer(s, o)
 	if err != nil {
@@ -98,9 +98,15 @@ func (r *running) Value(key any) any {
 	return r.Context.Value(key)
 }
 
+// opensStream reports whether f is about a request for a stream.
+func opensStream(f *mcp.Frame) bool {
+	method := f.Request().Method
+	return method == protocol.MethodListen || method == "events/stream"
+}
+
 // begin is the Begin of the observer.
 func (t *server) begin(f *mcp.Frame) (context.Context, error) {
-	if t.idle() || f.Request().Method == protocol.MethodListen {
+	if t.idle() || opensStream(f) {
 		return f, nil
 	}
 	return t.open(f)
@@ -170,7 +176,7 @@ func (t *server) close(f *mcp.Frame, o mcp.Outcome, counted bool) {
 	if !t.off() {
 		run, _ = f.Value(runningKey{t}).(*running)
 	}
-	if run == nil && !counted || f.Request().Method == protocol.MethodListen {
+	if run == nil && !counted || opensStream(f) {
 		return
 	}
 	l := labels{revision: f.Revision(), network: networkOf(f), status: o.Status, failed: o.Failed(), code: codeLabel(o.Code)}
