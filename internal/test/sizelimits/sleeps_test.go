@@ -30,7 +30,7 @@ var waits = map[string][]string{
 	"it disturbs a real Redis, or polls one": {
 		"scale/redis/chaos_test.go TestChaos", "scale/redis/chaos_test.go disturb", "scale/redis/faults_test.go TestClusterFailover",
 		"scale/redis/faults_test.go TestClusterLeftOut", "scale/redis/faults_test.go TestClusterMigration", "scale/redis/faults_test.go migrate",
-		"scale/redis/server_test.go eventually", "scale/redis/server_test.go run",
+		"scale/redis/server_test.go eventually", "scale/redis/server_test.go run", "scale/redis/webhooks_test.go TestWebhooks",
 	},
 	"it polls a server, or is slow, where sockets or a lock keep it out of a bubble": {
 		"client/asking_test.go TestURLRequired", "client/waits_test.go answerBut", "gateway/reload_test.go TestApply",
