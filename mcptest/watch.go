@@ -22,23 +22,31 @@ type Watch struct {
 const watchInterval = 10 * time.Millisecond
 
 // Next returns the next event. It waits for one as long as the client waits for
-// answers, and then ends the test.
+// answers, and then ends the test. In revisions that have streams of events, it comes by
+// one.
 func (w *Watch) Next() client.Occurrence {
 	c := w.client
 	c.t.Helper()
 	ctx, cancel := c.within("no event of " + w.params["name"].(string))
 	defer cancel()
 	for len(w.waiting) == 0 {
+		if c.Revision().Modern() {
+			o, err := w.stream(ctx)
+			if err == nil {
+				return o
+			}
+			w.fail(ctx, err)
+		}
 		more, err := w.poll(ctx)
 		if err != nil {
-			c.t.Fatalf("mcptest: watching %s: %v", w.params["name"], err)
+			w.fail(ctx, err)
 		}
 		if len(w.waiting) > 0 || more {
 			continue
 		}
 		select {
 		case <-ctx.Done():
-			c.t.Fatalf("mcptest: %v", context.Cause(ctx))
+			w.fail(ctx, ctx.Err())
 		case <-time.After(watchInterval):
 		}
 	}
@@ -49,6 +57,24 @@ func (w *Watch) Next() client.Occurrence {
 	}
 	w.waiting = w.waiting[1:]
 	return o
+}
+
+// fail ends the test.
+func (w *Watch) fail(ctx context.Context, err error) {
+	w.client.t.Helper()
+	if ctx.Err() != nil {
+		w.client.t.Fatalf("mcptest: %v", context.Cause(ctx))
+	}
+	w.client.t.Fatalf("mcptest: watching %s: %v", w.params["name"], err)
+}
+
+// stream receives one event by a stream that begins where the last poll or stream ended.
+func (w *Watch) stream(ctx context.Context) (client.Occurrence, error) {
+	for o, err := range w.client.client.Watch(ctx, w.params["name"].(string), w.params["arguments"], &client.WatchOptions{Cursor: w.params["cursor"].(string)}) {
+		w.params["cursor"] = o.Cursor
+		return o, err
+	}
+	return client.Occurrence{}, ctx.Err()
 }
 
 // None ends the test if the server has an event that Next would return.
