@@ -94,10 +94,11 @@ func receive(path, url string) error {
 
 func main() {
 	path := flag.String("receive", "", "receive comments, with the state in this file")
+	url := flag.String("from", "http://127.0.0.1:8080/mcp", "receive from the server at this URL")
 	address := flag.String("http", "127.0.0.1:8080", "listen on this address")
 	flag.Parse()
 	if *path != "" {
-		log.Fatal(receive(*path, "http://127.0.0.1:8080/mcp"))
+		log.Fatal(receive(*path, *url))
 	}
 	// Loopback is for this example: webhooks have https and public addresses.
 	http.Handle("/mcp", serve(newServer(&mcp.Options{Webhooks: &mcp.WebhookOptions{Loopback: true}})))

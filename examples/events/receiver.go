@@ -90,8 +90,11 @@ func (r *Receiver) save() error {
 func (r *Receiver) Subscribe(ctx context.Context, c *client.Client, document, url string) error {
 	r.mu.Lock()
 	params := map[string]any{
-		"name": "comment.created", "arguments": Watch{document}, "cursor": r.state.Cursor,
+		"name": "comment.created", "arguments": Watch{document},
 		"delivery": map[string]string{"mode": "webhook", "url": url, "secret": r.state.Secret},
+	}
+	if r.state.Cursor != "" {
+		params["cursor"] = r.state.Cursor
 	}
 	r.mu.Unlock() // the server asks the receiver before it answers
 	var granted struct {
