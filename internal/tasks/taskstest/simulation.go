@@ -219,7 +219,7 @@ func (s *Simulation) client(ctx context.Context, n int) {
 	s.ack(id, "made", "", "")
 	cancels := s.chance(0.1)
 	for begin := time.Now(); ; time.Sleep(s.upTo(s.lease / 2)) {
-		if time.Since(begin) > s.patience() {
+		if time.Since(begin) > s.longest() {
 			s.fault("task %s has not ended", id)
 			return
 		}
@@ -250,9 +250,9 @@ func (s *Simulation) client(ctx context.Context, n int) {
 	}
 }
 
-// patience is how long a task may take: sixty leases, and on a busy machine, where a
+// longest is how long a task may take: sixty leases, and on a busy machine, where a
 // short lease often ends too early, a minute.
-func (s *Simulation) patience() time.Duration { return max(60*s.lease, time.Minute) }
+func (s *Simulation) longest() time.Duration { return max(60*s.lease, time.Minute) }
 
 // process is one of the fleet.
 type process struct {
@@ -340,7 +340,7 @@ func (s *Simulation) unknown(id string) {
 
 // giveUp cancels a task of which no client knows, if there is one.
 func (s *Simulation) giveUp(ctx context.Context, id string) {
-	for begin := time.Now(); time.Since(begin) < s.patience(); time.Sleep(s.upTo(s.lease / 2)) {
+	for begin := time.Now(); time.Since(begin) < s.longest(); time.Sleep(s.upTo(s.lease / 2)) {
 		r, err := s.any().Get(ctx, owner, id)
 		if err != nil && strings.Contains(err.Error(), "not found") || err == nil && r.Status.Final() {
 			return
