@@ -1,4 +1,5 @@
 // Package openapi holds the tools that package openapi makes of published documents
-// against kin-openapi, which checks the requests for random arguments. e2e/run openapi
-// installs the documents from npm.
+// against kin-openapi and libopenapi-validator, which check the requests for random
+// arguments, and against Prism, which answers some. e2e/run openapi installs the documents
+// and Prism from npm.
 package openapi

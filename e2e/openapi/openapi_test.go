@@ -3,6 +3,7 @@ package openapi
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -67,10 +68,40 @@ func matches(pattern, text string) bool {
 
 // tally counts what became of operations and requests.
 type tally struct {
-	documents, operations, tools, left, refused, requests, invalid, unread int
-	excused                                                                [8]int // by the index in unable
-	why                                                                    map[string]int
-	example                                                                map[string]string
+	documents, operations, tools, left, refused, requests, unread int
+	judges                                                        []judge
+	why                                                           map[string]int
+	example                                                       map[string]string
+}
+
+// judge is a program that says whether requests are valid.
+type judge struct {
+	name            string
+	unable          []excuse
+	excused         []int // by the index in unable
+	invalid, unread int
+}
+
+// excuse is an error of what a judge cannot check, with the most requests of a million that
+// may have it. A request with such an error counts as valid.
+type excuse struct {
+	why  string
+	text *regexp.Regexp
+	most int
+}
+
+// judge counts what a judge has against a request.
+func (c *tally) judge(i int, err error, where string) {
+	if err == nil {
+		return
+	}
+	j := &c.judges[i]
+	if at := slices.IndexFunc(j.unable, func(e excuse) bool { return e.text.MatchString(err.Error()) }); at >= 0 {
+		j.excused[at]++
+		return
+	}
+	j.invalid++
+	c.note("INVALID", fmt.Sprintf("by %s: %v", j.name, err), where)
 }
 
 func (c *tally) note(kind, text, where string) {
@@ -88,7 +119,10 @@ func TestPublished(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("E2E_EVERY")); err == nil {
 		every = n
 	}
-	c := &tally{why: map[string]int{}, example: map[string]string{}}
+	c := &tally{why: map[string]int{}, example: map[string]string{}, judges: []judge{{name: "kin-openapi", unable: unable}, {name: "libopenapi-validator", unable: unableSecond}}}
+	for i := range c.judges {
+		c.judges[i].excused = make([]int, len(c.judges[i].unable))
+	}
 	n := 0
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".json" || strings.Contains(path, ".deref.") {
@@ -107,8 +141,8 @@ func TestPublished(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d documents, %d operations, %d tools, %d left out; %d calls refused; %d requests, %d invalid; the judge refused %d documents",
-		c.documents, c.operations, c.tools, c.left, c.refused, c.requests, c.invalid, c.unread)
+	t.Logf("%d documents, %d operations, %d tools, %d left out; %d calls refused; %d requests; the judge refused %d documents",
+		c.documents, c.operations, c.tools, c.left, c.refused, c.requests, c.unread)
 	var all []string
 	for text, n := range c.why {
 		all = append(all, fmt.Sprintf("%6d %s | %s", n, text, c.example[text]))
@@ -118,27 +152,28 @@ func TestPublished(t *testing.T) {
 	for _, line := range all[:min(len(all), 60)] {
 		t.Log(line)
 	}
-	for i, u := range unable {
-		t.Logf("%6d excused, %d of a million: %s", c.excused[i], c.excused[i]*1_000_000/max(1, c.requests), u.why)
-		if c.excused[i]*1_000_000 > u.most*c.requests {
-			t.Errorf("more than %d requests of a million are excused: %s", u.most, u.why)
+	for _, j := range c.judges {
+		t.Logf("%s: %d invalid, %d not judged", j.name, j.invalid, j.unread)
+		for i, u := range j.unable {
+			t.Logf("%6d excused, %d of a million: %s", j.excused[i], j.excused[i]*1_000_000/max(1, c.requests), u.why)
+			if j.excused[i]*1_000_000 > u.most*c.requests {
+				t.Errorf("%s: more than %d requests of a million are excused: %s", j.name, u.most, u.why)
+			}
+		}
+		if c.requests == 0 || j.invalid*1000 > c.requests {
+			t.Errorf("%s: %d of %d requests are invalid", j.name, j.invalid, c.requests)
+		}
+		if j.unread*100 > c.requests*2 {
+			t.Errorf("%s: %d of %d requests are not judged", j.name, j.unread, c.requests)
 		}
 	}
 	if c.documents == 0 || c.left*1000 > c.operations {
 		t.Errorf("%d of %d operations are left out", c.left, c.operations)
 	}
-	if c.requests == 0 || c.invalid*1000 > c.requests {
-		t.Errorf("%d of %d requests are invalid", c.invalid, c.requests)
-	}
 }
 
-// unable are the errors of what the judge cannot check, with the most requests of a
-// million that may have one. A request with such an error counts as valid.
-var unable = []struct {
-	why  string
-	text *regexp.Regexp
-	most int
-}{
+// unable are the excuses of kin-openapi.
+var unable = []excuse{
 	{"it does not tell which alternative of lists, forms and files is meant", regexp.MustCompile("doesn't match any schema from"), 1000},
 	{"it reads lists in the style deepObject as objects, and so do documents", regexp.MustCompile(`invalid serialization method: style="deepObject"|schema: value must be an object`), 3000},
 	{"it does not take null beside allOf", regexp.MustCompile("Value is not nullable"), 1000},
@@ -146,17 +181,40 @@ var unable = []struct {
 	{"it does not read XML, parts of multipart and other forms of a body", regexp.MustCompile("unsupported content type|unsupported schema of request body"), 15000},
 	{"it does not read lists of objects in parameters", regexp.MustCompile("schema has non primitive type"), 15000},
 	{"a variable stands behind the ? of the path", regexp.MustCompile("in path has an error: value is required but missing"), 1000},
+	{"it reads no value of a parameter whose schema has no type", regexp.MustCompile(errUntyped.Error()), 5000},
+	{"nothing in the path tells where one of two variables ends", regexp.MustCompile(errAdjacent.Error()), 1000},
 	{"OpenAPI ignores the parameter", regexp.MustCompile(`parameter "(?i:Accept|Authorization|Content-[a-z]+)" in header`), 25000},
 }
 
-// excuse returns the index of the entry of unable that err has; -1 without one.
-func excuse(err error) int {
-	for i, u := range unable {
-		if u.text.MatchString(err.Error()) {
-			return i
+// errUntyped and errAdjacent are errors of what the judge reads otherwise than a server.
+var (
+	errUntyped  = errors.New("the judge finds a value empty that is not")
+	errAdjacent = errors.New("variables of the path have nothing between them")
+)
+
+// credentials returns an Options.Auth that has what the security schemes of a document want.
+func credentials(text []byte) func(*mcp.Frame, openapi.Operation, *http.Request) error {
+	var keys struct {
+		Components struct {
+			SecuritySchemes map[string]struct{ Type, In, Name, Scheme string }
 		}
 	}
-	return -1
+	_ = json.Unmarshal(text, &keys) // schemes of other forms are no keys
+	return func(_ *mcp.Frame, _ openapi.Operation, r *http.Request) error {
+		for _, k := range keys.Components.SecuritySchemes {
+			switch {
+			case k.Type == "apiKey" && k.In == "header":
+				r.Header.Set(k.Name, "key")
+			case k.Type == "apiKey" && k.In == "query":
+				r.URL.RawQuery = strings.TrimPrefix(r.URL.RawQuery+"&"+url.QueryEscape(k.Name)+"=key", "&")
+			case k.Type == "http" && strings.EqualFold(k.Scheme, "basic"):
+				r.SetBasicAuth("ann", "password")
+			case k.Type != "apiKey":
+				r.Header.Set("Authorization", "Bearer token")
+			}
+		}
+		return nil
+	}
 }
 
 // document makes tools of one document and calls each.
@@ -171,24 +229,8 @@ func document(t *testing.T, c *tally, name string, text []byte) {
 	c.documents++
 	sent := &recorder{}
 	of := map[string]openapi.Operation{}
-	var keys struct {
-		Components struct {
-			SecuritySchemes map[string]struct{ Type, In, Name string }
-		}
-	}
-	_ = json.Unmarshal(text, &keys) // schemes of other forms are no keys
 	tools, problems, err := openapi.Tools(text, &openapi.Options{Server: base, Client: &http.Client{Transport: sent},
-		Auth: func(_ *mcp.Frame, _ openapi.Operation, r *http.Request) error {
-			for _, k := range keys.Components.SecuritySchemes {
-				switch {
-				case k.Type == "apiKey" && k.In == "header":
-					r.Header.Set(k.Name, "key")
-				case k.Type == "apiKey" && k.In == "query":
-					r.URL.RawQuery = strings.TrimPrefix(r.URL.RawQuery+"&"+url.QueryEscape(k.Name)+"=key", "&")
-				}
-			}
-			return nil
-		},
+		Auth:    credentials(text),
 		Include: func(op openapi.Operation) bool { c.operations++; return true },
 		Tool: func(op openapi.Operation) []mcp.ToolOption {
 			of[op.Method+" "+op.Path] = op
@@ -218,6 +260,7 @@ func document(t *testing.T, c *tally, name string, text []byte) {
 		c.unread++
 		return
 	}
+	other := newSecond(text)
 	client := mcptest.New(t, s)
 	defer client.Close()
 	for _, tool := range client.Tools() {
@@ -241,14 +284,13 @@ func document(t *testing.T, c *tally, name string, text []byte) {
 				continue
 			}
 			c.requests++
-			if err := valid(t, judge, op, sent); err != nil {
-				if i := excuse(err); i >= 0 {
-					c.excused[i]++
-					continue
-				}
-				c.invalid++
-				c.note("INVALID", fmt.Sprintf("%T %v", err, err), name+" "+op.Method+" "+op.Path+" "+sent.last.URL.RequestURI()+fmt.Sprintf(" %.300s", sent.body))
+			where := name + " " + op.Method + " " + op.Path + " " + sent.last.URL.RequestURI() + fmt.Sprintf(" %.300s", sent.body)
+			c.judge(0, valid(t, judge, op, sent), where)
+			if other == nil {
+				c.judges[1].unread++
+				continue
 			}
+			c.judge(1, other.valid(op, sent), where)
 		}
 	}
 }
@@ -269,8 +311,11 @@ func valid(t *testing.T, judge *openapi3.T, op openapi.Operation, sent *recorder
 	path, _, _ := strings.Cut(op.Path, "#")
 	path, _, _ = strings.Cut(path, "?")
 	names := regexp.MustCompile(`\{([^{}]*)\}`).FindAllStringSubmatch(path, -1)
-	pattern := regexp.MustCompile(`\\\{[^{}]*\\\}`).ReplaceAllString(regexp.QuoteMeta((&url.URL{Path: path}).Path), `([^/]*)`)
+	pattern := regexp.MustCompile(`\\\{[^{}]*\\\}`).ReplaceAllString(regexp.QuoteMeta((&url.URL{Path: path}).Path), `([^/]*?)`)
 	params := map[string]string{}
+	if strings.Contains(path, "}{") {
+		return errAdjacent
+	}
 	found := regexp.MustCompile(pattern + "$").FindStringSubmatch(req.URL.EscapedPath())
 	if found == nil && len(names) > 0 {
 		return nil // the path has characters that are escaped
@@ -281,9 +326,14 @@ func valid(t *testing.T, judge *openapi3.T, op openapi.Operation, sent *recorder
 			return err
 		}
 	}
-	return openapi3filter.ValidateRequest(t.Context(), &openapi3filter.RequestValidationInput{
+	err := openapi3filter.ValidateRequest(t.Context(), &openapi3filter.RequestValidationInput{
 		Request: req, PathParams: params, QueryParams: req.URL.Query(),
 		Route:   &routers.Route{Spec: judge, Path: op.Path, PathItem: item, Method: op.Method, Operation: item.GetOperation(op.Method)},
 		Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, SkipSettingDefaults: true, ExcludeRequestBody: noBody},
 	})
+	fault, ok := errors.AsType[*openapi3filter.RequestError](err)
+	if ok && errors.Is(err, openapi3filter.ErrInvalidEmptyValue) && strings.Join(req.URL.Query()[fault.Parameter.Name], "") != "" {
+		return errUntyped
+	}
+	return err
 }

@@ -47,7 +47,13 @@ func (g *generator) value(v any, depth int) any {
 	if list, ok := s["allOf"].([]any); ok {
 		var all any
 		for _, part := range list {
+			if t, ok := part.(tree); ok && len(without(without(t, "description"), "title")) == 0 {
+				continue // it says nothing of the value
+			}
 			all = merge(all, g.value(part, depth+1))
+		}
+		if all == nil {
+			return g.value(without(s, "allOf"), depth+1)
 		}
 		return g.merged(all, without(s, "allOf"), depth)
 	}
