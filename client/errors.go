@@ -442,6 +442,7 @@ var hiddenErrors = [...]string{
 	"http2: client conn not usable",
 	"http2: server sent GOAWAY",
 	"http2: Transport received Server's graceful shutdown GOAWAY",
+	"stream error: stream ID ", // of HTTP/2
 }
 
 // slow reports whether a network error is a timeout, so that another attempt

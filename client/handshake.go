@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/talaria-go/mcp/client/internal/link"
@@ -218,7 +220,7 @@ func (h handshake) agree(ctx context.Context, conn *connection, known serverKind
 		if legacy, sure = saysLegacy(err); !legacy || old == 0 {
 			return kindUnknown, err
 		}
-		if failures == 0 && (!sure || known == kindModern) {
+		if failures == 0 && (!sure && (conn.sync || internal(err)) || known == kindModern) {
 			return kindUnknown, &passingError{err}
 		}
 		back = old
@@ -507,9 +509,13 @@ func (h handshake) discover(ctx context.Context, conn *connection, timeout time.
 // saysLegacy reports whether a failed probe means that the server is a legacy
 // one: an error of the protocol that no modern server sends, or over HTTP a
 // status 4xx without one (basic/versioning of 2026-07-28, "Compatibility
-// Matrix"). An internal error may be that of a modern server, and a rare status
-// that of a proxy, which is not sure.
+// Matrix"). It is not sure if a modern server or a proxy may answer so for a
+// while: an internal error, an error of the server's own, a rare status, or a
+// result of another kind.
 func saysLegacy(err error) (legacy, sure bool) {
+	if errors.Is(err, errNotDiscovered) {
+		return true, false
+	}
 	fault, isFault := refusal(err)
 	status, isStatus := errors.AsType[*origin.StatusError](err)
 	switch {
@@ -521,7 +527,7 @@ func saysLegacy(err error) (legacy, sure bool) {
 		}
 		switch status.Code {
 		case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
-			return true, true
+			return true, !isFault || !passingFault(fault)
 		}
 		return true, false // a proxy may have sent it
 	case !isFault:
@@ -531,8 +537,30 @@ func saysLegacy(err error) (legacy, sure bool) {
 	case ErrBusy, ErrConnection, ErrTimeout:
 		return false, false
 	}
-	return true, fault.Code != protocol.CodeInternal
+	return true, !passingFault(fault)
 }
+
+// passingFault reports whether an error may be the answer of a server that is not
+// ready: an internal one, one with a status as its code, or one with a code of the
+// server's own (-32099 to -32000) that speaks of nothing that a probe lacks.
+func passingFault(fault *protocol.Error) bool {
+	code := fault.Code
+	if code < -32099 || code > codeClosed {
+		return code == protocol.CodeInternal || code >= 400 && code < 600
+	}
+	text := strings.ToLower(fault.Message)
+	return !slices.ContainsFunc([]string{"session", "initial", "version", "method", "bad request"}, func(word string) bool { return strings.Contains(text, word) })
+}
+
+// internal reports whether the server has answered with an internal error.
+func internal(err error) bool {
+	fault, ok := refusal(err)
+	return ok && fault.Code == protocol.CodeInternal
+}
+
+// errNotDiscovered is the error of a result that is not that of server/discover,
+// of a server that answers anything.
+var errNotDiscovered = errors.New("the server's result is not that of server/discover")
 
 // refusal returns the error that the server has answered with, if it has. An
 // invalid response is not such an error.
@@ -581,10 +609,7 @@ func (h handshake) discovered(conn *connection, result []byte, rev, legacy proto
 		Meta         map[string]json.RawMessage  `json:"_meta"`
 	}
 	if err := jsonx.Unmarshal(result, &hello); err != nil || hello.Supported == nil {
-		if legacy != 0 { // some server that answers anything
-			return legacy, nil
-		}
-		return 0, fmt.Errorf("the server's result is not that of server/discover: %.200s", result)
+		return 0, fmt.Errorf("%w: %.200s", errNotDiscovered, result)
 	}
 	best := h.client.opts.mutual(hello.Supported, true)
 	if best == 0 {
