@@ -26,6 +26,8 @@ type forgetful struct {
 	stale    int      // initializations with the id of a session
 	calls    []string // tools that were called, whatever the answer
 	stubborn bool     // forgets each session right after initialize
+	// refuse answers for a session that is forgotten; nil means status 404.
+	refuse func(w http.ResponseWriter, id string)
 }
 
 func (s *forgetful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -45,6 +47,12 @@ func (s *forgetful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	known := id == "" || s.sessions[id] && !(s.stubborn && call)
 	s.mu.Unlock()
+	if !known && s.refuse != nil {
+		_, id, _ := strings.Cut(string(body), `"id":`)
+		id, _, _ = strings.Cut(id, ",")
+		s.refuse(w, id)
+		return
+	}
 	if !known {
 		http.Error(w, "Session not found", http.StatusNotFound)
 		return
@@ -133,6 +141,52 @@ func TestSessionForgotten(t *testing.T) {
 				t.Errorf("%d initializations, want 1", inits)
 			}
 		})
+	}
+}
+
+// Servers have more than one way to say that they do not know a session. What says
+// nothing of the kind ends no session.
+func TestSessionForgottenForms(t *testing.T) {
+	for _, tt := range []struct {
+		status int
+		body   string // ID is that of the request
+		renew  bool
+	}{
+		{404, "", true},
+		{404, "<html>not found", true},
+		{404, `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}`, true},
+		{404, `{"jsonrpc":"2.0","id":ID,"error":{"code":-32600,"message":"Session has been terminated"}}`, true},
+		{404, `{"jsonrpc":"2.0","id":ID,"error":{"code":-32601,"message":"Method not found"}}`, false},
+		{400, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}`, true},
+		{400, `{"jsonrpc":"2.0","id":ID,"error":{"code":-32000,"message":"Invalid session"}}`, true},
+		{400, `{"jsonrpc":"2.0","id":ID,"error":{"code":-32001,"message":"Session not found"}}`, true},
+		{400, `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Bad Request: Invalid or expired session ID"}}`, true},
+		{400, "Invalid session ID\n", true},
+		{400, "Bad Request: unknown session", true},
+		{410, "session expired", true},
+		{400, "Bad Request", false},
+		{400, "the session is busy", false},
+		{400, `{"jsonrpc":"2.0","id":ID,"error":{"code":-32602,"message":"argument session: not found"}}`, false},
+		{500, "session not found", false},
+	} {
+		for _, rev := range []protocol.Revision{protocol.V20250326, protocol.V20250618, protocol.V20251125} {
+			t.Run(fmt.Sprintf("%d/%.60s/%v", tt.status, tt.body, rev), func(t *testing.T) {
+				s := &forgetful{inner: fixture(t, nil).Handler(), sessions: map[string]bool{}}
+				s.refuse = func(w http.ResponseWriter, id string) {
+					w.Header().Set("Content-Type", "application/json")
+					w.WriteHeader(tt.status)
+					_, _ = io.WriteString(w, strings.Replace(tt.body, "ID,", id+",", 1))
+				}
+				c := connect(t, HTTP(handler(t, s), &HTTPOptions{NoStream: true}), only(rev))
+				s.forget()
+				_, err := c.Call(t.Context(), "media", nil)
+				calls, inits := s.counts()
+				if (err == nil) != tt.renew || (inits == 1) != tt.renew || (calls == 2) != tt.renew {
+					t.Errorf("%v after %d calls and %d initializations", err, calls, inits)
+				}
+				s.refuse = nil
+			})
+		}
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -130,7 +132,7 @@ func (l *Link) refused(res *http.Response, m *link.Message, session string) erro
 	var answer protocol.Message
 	wire.Scan(status.Body, &answer)
 	answers := !m.ID.IsZero() && answer.ID.Canonical() == m.ID.Canonical() && answer.Method == "" && (answer.Error != nil || answer.Result != nil)
-	if session != "" && status.Code == http.StatusNotFound && !(answers && codeOf(answer.Error) == protocol.CodeMethodNotFound) {
+	if session != "" && forgotten(status, answers, answer.Error) {
 		l.session.expired(session)
 		return fmt.Errorf("%w: %s", link.ErrUnprocessed, status)
 	}
@@ -148,6 +150,29 @@ func (l *Link) refused(res *http.Response, m *link.Message, session string) erro
 	}
 	return status
 }
+
+// forgotten reports whether a refusal means that the server does not know the session:
+// status 404, as the specification wants it, or 400 or 410 with a text that says so, as
+// many servers answer. answers is whether the body answers the request, with fault.
+func forgotten(status *origin.StatusError, answers bool, fault []byte) bool {
+	code := codeOf(fault)
+	switch status.Code {
+	case http.StatusNotFound:
+		return !answers || code != protocol.CodeMethodNotFound
+	case http.StatusBadRequest, http.StatusGone:
+	default:
+		return false
+	}
+	if answers && code != protocol.CodeSessionNotFound && code != protocol.CodeInvalidRequest && (code < -32099 || code > -32000) {
+		return false // an answer of the method
+	}
+	text := strings.ToLower(string(status.Body[:min(len(status.Body), maxReason)]))
+	return strings.Contains(text, "session") && slices.ContainsFunc([]string{"not found", "no valid", "invalid", "unknown", "expired", "terminated", "does not exist", "no longer"},
+		func(reason string) bool { return strings.Contains(text, reason) })
+}
+
+// maxReason is how much of a refusal is searched for the reason, in bytes.
+const maxReason = 1 << 10
 
 // takeJSON handles a response that is a single JSON text, a message or a batch.
 // It is read into a buffer that is used again, which is why receivers may not
