@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"cmp"
+	"unicode/utf8"
 
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
@@ -30,7 +31,10 @@ func (internals) AppendResource(dst []byte, c ResourceContents) ([]byte, error) 
 // many it has. An error is an *Error.
 func (internals) SplitBatch(text []byte, rev Revision, max int) (messages [][]byte, count int, err error) {
 	s := jsonx.Scanner{Buf: jsonx.Document(text), AllowDuplicates: true}
-	messages, count, err = s.Elements(max)
+	if messages, count, err = s.Elements(max); err != nil && !utf8.Valid(text) {
+		s = jsonx.Scanner{Buf: jsonx.Document(jsonx.UTF8(text)), AllowDuplicates: true}
+		messages, count, err = s.Elements(max)
+	}
 	switch {
 	case err != nil:
 		return nil, 0, scanError(err)

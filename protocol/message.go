@@ -10,6 +10,7 @@ import (
 	"iter"
 	"math"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
@@ -80,9 +81,10 @@ const (
 	hasNullID // in addition to hasID
 )
 
-// Decode reads one message from text, which may begin with a byte order mark. The whole
-// text is checked: syntax, Unicode, at most 64 levels of nesting, duplicate members, nothing after the
-// message. Duplicates inside params are left to what reads them, which can name
+// Decode reads one message from text, which may begin with a byte order mark. Bytes that
+// are not UTF-8 are read as U+FFFD, as encoding/json does; the Message is then of a copy.
+// The whole text is checked: syntax, at most 64 levels of nesting, duplicate members,
+// nothing after the message. Duplicates inside params are left to what reads them, which can name
 // the place. An error is an *Error, which is what to answer with; the message's
 // ID is set whenever it could be read, so that the answer finds its request.
 //
@@ -92,6 +94,15 @@ const (
 // members that are null count as absent, except for a result without an error.
 // What revisions have rules of their own for, Validate checks.
 func Decode(text []byte) (Message, error) {
+	m, err := decode(text)
+	if err != nil && !utf8.Valid(text) {
+		return decode(jsonx.UTF8(text))
+	}
+	return m, err
+}
+
+// decode is Decode for text in UTF-8; other text is an error.
+func decode(text []byte) (Message, error) {
 	var m Message
 	s := jsonx.Scanner{Buf: jsonx.Document(text)}
 	if kind := s.Peek(); kind != jsonx.Object {

@@ -28,6 +28,7 @@ func TestDecode(t *testing.T) {
 		{"response", `{"jsonrpc":"2.0","id":1,"result":{}}`, 0, `1`, "", ""},
 		{"error response without id", `{"jsonrpc":"2.0","error":{"code":-32700,"message":"x"}}`, 0, "", "", ""},
 		{"half a surrogate pair", `{"jsonrpc":"2.0","id":1,"method":"x","params":{"\udc00":"cut \ud83d"}}`, 0, "1", "x", ""},
+		{"invalid UTF-8", "{\"jsonrpc\":\"2.0\",\"id\":\"a\xff\",\"method\":\"x\xe2\x82\",\"params\":{\"\xff\":\"\xc0\x80\"}}", 0, "\"a\ufffd\"", "x\ufffd\ufffd", ""},
 		{"escaped method", `{"jsonrpc":"2.0","id":1,"method":"p\u0069ng"}`, 0, `1`, "ping", ""},
 
 		{"byte order mark", "\ufeff\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}", 0, "1", "ping", ""},
@@ -42,7 +43,8 @@ func TestDecode(t *testing.T) {
 		{"not JSON", `hello`, CodeParseError, "", "", "want a value"},
 		{"cut off", `{"jsonrpc":"2.0","id":1`, CodeParseError, "1", "", "unexpected end"},
 		{"trailing bytes", `{"jsonrpc":"2.0","id":1,"method":"ping"} x`, CodeParseError, "1", "", "after the value"},
-		{"invalid UTF-8", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", CodeParseError, "1", "", "UTF-8"},
+		{"invalid UTF-8 at the end", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff", CodeParseError, "1", "", "unexpected end"},
+		{"invalid UTF-8 outside of strings", "{\"jsonrpc\":\"2.0\",\"id\":1,\xff\"method\":\"x\"}", CodeParseError, "1", "", "Parse error"},
 
 		{"batch", `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, CodeInvalidRequest, "", "", "batches"},
 		{"scalar", `42`, CodeInvalidRequest, "", "", "must be a JSON object, got number"},

@@ -257,7 +257,7 @@ func (d *decoder) plainValue(n *node, p slot, k jsonx.Kind) bool {
 	case nodeRaw:
 		start := d.s.Pos
 		ok := d.skip()
-		*in[[]byte](p) = append([]byte(nil), d.s.Buf[start:d.s.Pos]...)
+		*in[[]byte](p) = append([]byte(nil), jsonx.Paired(d.s.Buf[start:d.s.Pos])...)
 		return ok
 	case nodeUnion:
 		return readUnion(d, n, p, k)
@@ -705,7 +705,7 @@ func (d *decoder) other(n *node, sh *shape, p slot, name string, seen map[string
 		if *m == nil {
 			*m = map[string]json.RawMessage{}
 		}
-		(*m)[name] = append(json.RawMessage(nil), trimSpace(d.s.Buf[start:d.s.Pos])...)
+		(*m)[name] = append(json.RawMessage(nil), jsonx.Paired(trimSpace(d.s.Buf[start:d.s.Pos]))...)
 		d.pop()
 		return seen, true
 	case !sh.open:

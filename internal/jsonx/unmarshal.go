@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 )
 
 // anyEncoder is the Encoder behind Append. It is made on first use and keeps
@@ -36,10 +37,25 @@ func Paired(text []byte) []byte {
 	if !bytes.Contains(text, []byte(`\ud`)) && !bytes.Contains(text, []byte(`\uD`)) {
 		return text
 	}
+	s := Scanner{Buf: text, Strict: true}
+	if _, err := s.compact(nil); err == nil {
+		return text // all are pairs
+	}
 	if paired, err := Compact(nil, text); err == nil {
 		return paired
 	}
 	return text
+}
+
+// UTF8 returns text with U+FFFD in the place of each byte that is not UTF-8, as
+// encoding/json reads it.
+func UTF8(text []byte) []byte {
+	valid := make([]byte, 0, len(text)+64)
+	for len(text) > 0 {
+		r, n := utf8.DecodeRune(text)
+		valid, text = utf8.AppendRune(valid, r), text[n:]
+	}
+	return valid
 }
 
 // Unmarshal is json.Unmarshal for what a peer wrote. It differs in four ways:
