@@ -24,6 +24,7 @@ package dispatch
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -297,6 +298,11 @@ func (d *Dispatcher) ended(f *frame.Frame, err error) {
 func (d *Dispatcher) appendFault(f *frame.Frame, dst []byte, err error) (response []byte, fault *protocol.Error) {
 	appendError := func(err error) {
 		fault = d.faultFor(f, err)
+		if fault.Data != nil {
+			if _, err := json.Marshal(fault.Data); err != nil {
+				d.Invalid(f, &wire.ResultError{Of: named(f.Request()), Err: fmt.Errorf("is an error without its data, which cannot be encoded: %w", err)})
+			}
+		}
 		response = wire.AppendErrorResponse(dst, f.Request().ID, fault, f.Revision())
 	}
 	_, panicked := d.Guard(f, func(*frame.Frame) (protocol.Result, error) {
@@ -408,14 +414,18 @@ func unsent(r *frame.Request, err error) error {
 	if _, meant := errors.AsType[*protocol.Error](err); meant {
 		return err
 	}
-	of := r.Method
+	return &wire.ResultError{Of: named(r), Err: fmt.Errorf("cannot be sent: %w", err)}
+}
+
+// named returns what r is about, for errors.
+func named(r *frame.Request) string {
 	switch {
-	case of == protocol.MethodToolsCall:
-		of = fmt.Sprintf("tool %q", r.Params.Name)
+	case r.Method == protocol.MethodToolsCall:
+		return fmt.Sprintf("tool %q", r.Params.Name)
 	case r.Params.Name != "":
-		of = fmt.Sprintf("%s %q", of, r.Params.Name)
+		return fmt.Sprintf("%s %q", r.Method, r.Params.Name)
 	}
-	return &wire.ResultError{Of: of, Err: fmt.Errorf("cannot be sent: %w", err)}
+	return r.Method
 }
 
 // Guard calls h and turns a panic into an internal error. OnPanic gets the

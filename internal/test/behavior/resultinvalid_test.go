@@ -104,3 +104,34 @@ func TestInvalidResults(t *testing.T) {
 		}
 	}
 }
+
+// The data of an error that has no JSON is left out of the answer, and the log says so.
+func TestInvalidErrorData(t *testing.T) {
+	loop := map[string]any{}
+	loop["loop"] = loop
+	for name, data := range map[string]any{"NaN": math.NaN(), "a channel": make(chan int), "a cycle": loop, "no JSON": json.RawMessage("{")} {
+		for _, rev := range []protocol.Revision{protocol.V20250618, protocol.Latest} {
+			for _, tr := range harness.TransportsOf(rev) {
+				t.Run(name+"/"+rev.String()+"/"+tr.Name, func(t *testing.T) {
+					var log harness.LogText
+					s := mcp.NewServer(mcp.Info{Name: "bad", Version: "1"}, &mcp.Options{Logger: new(zerolog.New(&log))})
+					s.MustAdd(
+						mcp.Tool("bad", func(*mcp.Frame, struct{}) (string, error) {
+							return "", &mcp.Error{Code: 4711, Message: "no", Data: data}
+						}),
+						mcp.Tool("good", func(*mcp.Frame, struct{}) (string, error) { return "", &mcp.Error{Code: 4711, Message: "no", Data: 5} }),
+					)
+					p := harness.Join(t, tr, rev, s)
+					p.Want(p.Ask("tools/call", `"name":"good"`), `"code":4711`, `"data":5`)
+					if text := log.String(); strings.Contains(text, `"level":"error"`) {
+						t.Errorf("log: %s", text)
+					}
+					p.Want(p.Ask("tools/call", `"name":"bad"`), `"code":4711`, `"message":"no"`)
+					if text := log.String(); strings.Count(text, `"level":"error"`) != 1 || !strings.Contains(text, `the result of tool \"bad\" is an error without its data`) {
+						t.Errorf("log: %s", text)
+					}
+				})
+			}
+		}
+	}
+}
