@@ -58,6 +58,9 @@ type Options struct {
 	// Beyond it the one that was unused for longest is closed. Calls of other callers fail
 	// while all are in use.
 	Connections int
+	// Idle is the time without use after which a connection of a caller is closed; 0 means
+	// 10 min. One that watches resources stays. The end of its session closes each at once.
+	Idle time.Duration
 }
 
 // Status is the state of an upstream.
@@ -91,7 +94,7 @@ type Gateway struct {
 // The bounds of a Gateway.
 const (
 	maxConnections = 256              // default of Options.Connections
-	idleTime       = 10 * time.Minute // until an unused connection of a caller is closed
+	idleTime       = 10 * time.Minute // default of Options.Idle
 	sweepEvery     = time.Minute      // interval between looks for those
 	listWait       = 5 * time.Second  // of a list, for connections that open
 	changeTime     = 30 * time.Second // of a changed upstream, to list; then as much for calls of the old one
@@ -321,13 +324,14 @@ func (g *Gateway) owner(full string) *upstream {
 // sweep closes unused connections, and ends parked calls when the server shuts
 // down.
 func (g *Gateway) sweep() {
-	tick := time.NewTicker(sweepEvery)
+	idle := cmp.Or(max(g.opts.Idle, 0), idleTime)
+	tick := time.NewTicker(min(sweepEvery, idle))
 	defer tick.Stop()
 	down := g.host.Down
 	for {
 		select {
 		case <-tick.C:
-			g.pool.sweep(time.Now().Add(-idleTime))
+			g.pool.sweep(time.Now().Add(-idle))
 		case <-down:
 			down = nil
 			g.parking.end()

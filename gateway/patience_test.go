@@ -233,3 +233,41 @@ func TestUnsubscribeWaits(t *testing.T) {
 		})
 	}
 }
+
+// TestIdle has callers that do not come back: their connections end after Options.Idle.
+func TestIdle(t *testing.T) {
+	for idle, want := range map[time.Duration]time.Duration{0: idleTime, 20 * time.Second: 20 * time.Second, time.Hour: time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			up := greeter(t, "up", protocol.V20250618)
+			s := newServer(t, "front", nil)
+			g := New(s, &Options{Idle: idle})
+			defer func() { _ = g.Close() }()
+			if err := g.Set("up", Upstream{For: func(f *mcp.Frame) (string, client.Transport, error) { return f.ClientInfo().Name, local(up), nil }}); err != nil {
+				t.Fatal(err)
+			}
+			for i := range 5 {
+				c, err := client.Connect(t.Context(), local(s), &client.Options{Info: client.Info{Name: fmt.Sprint("user", i), Version: "1"}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := text(c.Call(t.Context(), "up_steps", greetIn{"x"})); got != "done" {
+					t.Errorf("got %q", got)
+				}
+				defer func() { _ = c.Close() }()
+			}
+			open := func() int {
+				g.pool.mu.Lock()
+				defer g.pool.mu.Unlock()
+				return len(g.pool.all)
+			}
+			time.Sleep(want - time.Second)
+			if n := open(); n != 5 {
+				t.Errorf("%v: %d connections too early", idle, n)
+			}
+			time.Sleep(2*time.Second + min(want, sweepEvery))
+			if n := open(); n != 0 {
+				t.Errorf("%v: %d connections are left", idle, n)
+			}
+		})
+	}
+}

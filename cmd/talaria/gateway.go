@@ -17,6 +17,7 @@ import (
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/client/config"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/proxy"
 	"github.com/talaria-go/mcp/gateway"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/toolsearch"
@@ -32,6 +33,8 @@ type gatewayCommand struct {
 	check    bool
 	search   bool
 	insecure bool
+	sessions int
+	idle     time.Duration
 	inputs   *inputs
 }
 
@@ -64,6 +67,8 @@ address has to be one of this machine, unless --insecure is given.`,
 	flags.BoolVar(&g.check, "check", false, "connect to all servers, print the tools and what is left out, and end")
 	flags.BoolVar(&g.search, "search", false, "list only tools that search and call the others")
 	flags.BoolVar(&g.insecure, "insecure", false, "serve an address that others can reach, without authentication")
+	flags.IntVar(&g.sessions, "max-sessions", proxy.DefaultSessions, "over HTTP, the `number` of sessions at a time, each with processes or connections of its own")
+	flags.DurationVar(&g.idle, "session-idle", proxy.DefaultIdle, "end a session over HTTP, and its processes, that is not used for so `long`")
 	return cmd
 }
 
@@ -87,9 +92,12 @@ func (g *gatewayCommand) run(ctx context.Context, flags *pflag.FlagSet) error {
 			return err
 		}
 	default:
-		if err := unused(flags, "is for --http", "path", "insecure"); err != nil {
+		if err := unused(flags, "is for --http", "path", "insecure", "max-sessions", "session-idle"); err != nil {
 			return err
 		}
+	}
+	if g.sessions < 1 || g.idle <= 0 {
+		return usage("--max-sessions and --session-idle must be more than 0")
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -99,13 +107,15 @@ func (g *gatewayCommand) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return usage("--config: %w", err)
 	}
 	logger := zerolog.New(zerolog.ConsoleWriter{Out: g.console.ErrLines(), NoColor: true}).Level(zerolog.WarnLevel).With().Timestamp().Logger()
-	server := mcp.NewServer(mcp.Info{Name: "talaria-gateway", Version: version()}, &mcp.Options{Logger: &logger})
+	server := mcp.NewServer(mcp.Info{Name: "talaria-gateway", Version: version()}, &mcp.Options{
+		Logger: &logger, Limits: mcp.Limits{Sessions: g.sessions}, Timeouts: mcp.Timeouts{Session: g.idle},
+	})
 	if g.search {
 		if err := toolsearch.Add(server, nil); err != nil {
 			return err
 		}
 	}
-	gate := gateway.New(server, &gateway.Options{Client: client.Options{Info: client.Info{Name: "talaria-gateway", Version: version()}}})
+	gate := gateway.New(server, &gateway.Options{Idle: g.idle, Client: client.Options{Info: client.Info{Name: "talaria-gateway", Version: version()}}})
 	defer func() { _ = gate.Close() }() // it returns no error
 	applied := gate.Apply(file, nil)
 	g.inputs.close()

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,11 +101,60 @@ func TestGatewayUsage(t *testing.T) {
 		{[]string{"--config", file, "--stdio", "--check"}, "give one of --http ADDRESS, --stdio and --check"},
 		{[]string{"--config", file + "x", "--check"}, "--config: "},
 		{[]string{"--config", file, "--http", "8080"}, "is no address"},
+		{[]string{"--config", file, "--http", "127.0.0.1:0", "--max-sessions", "0"}, "must be more than 0"},
+		{[]string{"--config", file, "--http", "127.0.0.1:0", "--session-idle", "-1s"}, "must be more than 0"},
 		{[]string{"--config", file, "--http", "0.0.0.0:0"}, "without authentication"},
 	} {
 		got := talaria(t, "", append([]string{"gateway"}, test.args...)...)
 		if got.code != exitUsage || !strings.Contains(got.stderr, test.want) {
 			t.Errorf("%q: got %+v", test.args, got)
 		}
+	}
+}
+
+// Abandoned sessions of a gateway keep no more processes than its flags say.
+func TestGatewaySessions(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), ".mcp.json")
+	writeServers(t, file, map[string]string{"sums": `{}`})
+	ctx, cancel := context.WithCancel(t.Context())
+	var stdout, stderr syncBuffer
+	code := make(chan int, 1)
+	go func() {
+		code <- run(ctx, []string{"gateway", "--config", file, "--http", "127.0.0.1:0", "--max-sessions", "3"}, &console.Console{In: strings.NewReader(""), Out: &stdout, Err: &stderr})
+	}()
+	url := stderr.wait(t, `http://\S+/mcp`)
+	post := func(id, body string) string {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
+		if id != "" {
+			r.Header.Set("Mcp-Session-Id", id)
+		}
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := res.Body.Close(); err != nil {
+			t.Error(err)
+		}
+		return res.Header.Get("Mcp-Session-Id")
+	}
+	opened := 0
+	for range 10 {
+		if id := post("", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`); id != "" {
+			post(id, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+			post(id, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`) // one that is unused makes room
+			opened++
+		}
+	}
+	if opened != 3 {
+		t.Errorf("%d sessions were opened", opened)
+	}
+	cancel()
+	if c := <-code; c != 0 {
+		t.Errorf("got %d and %q", c, stderr.String())
 	}
 }

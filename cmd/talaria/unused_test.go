@@ -19,6 +19,8 @@ func TestUnusedFlags(t *testing.T) {
 		{"serve-proxy", "--stdio", "--path", "/x", "no-such-program-here"},
 		{"gateway", "--config", config, "--stdio", "--path", "/x"},
 		{"gateway", "--config", config, "--check", "--insecure"},
+		{"gateway", "--config", config, "--stdio", "--max-sessions", "3"},
+		{"gateway", "--config", config, "--stdio", "--session-idle", "1m"},
 		{"login", "--list", "--client-id", "x"},
 		{"login", "--list", "--dpop"},
 		{"login", "http://127.0.0.1:1/mcp", "--client-id", "x", "--register"},
