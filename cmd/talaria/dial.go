@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -165,6 +166,27 @@ func (d *dialer) process(target []string, stderr io.Writer) (client.Transport, e
 		t.Stderr = stderr
 	}
 	return t, nil
+}
+
+// spares returns an error if a file to write is one that a target, or a flag, names: the
+// source of the server, perhaps.
+func (d *dialer) spares(out, target string) error {
+	there, err := os.Stat(out)
+	if err != nil {
+		return nil // to write it says what is wrong
+	}
+	inputs := []string{target, d.config, d.tokenFile}
+	if list, err := shellwords.Split(target); err == nil {
+		inputs = append(inputs, shellwords.Texts(list)...)
+	}
+	for _, name := range inputs {
+		for _, path := range []string{name, filepath.Join(d.cwd, name)} {
+			if info, err := os.Stat(path); name != "" && err == nil && os.SameFile(info, there) {
+				return usage("--out %s: the command reads this file; name another one", out)
+			}
+		}
+	}
+	return nil
 }
 
 // configured takes the server from a configuration file.

@@ -43,6 +43,11 @@ func (o *once) command(use, short, long string, args cobra.PositionalArgs, run f
 					return err
 				}
 			}
+			if f := cmd.Flags().Lookup("out"); f != nil && f.Changed {
+				if err := o.spares(f.Value.String(), args[0]); err != nil {
+					return err
+				}
+			}
 			ed := editor.New(o.console, "")
 			defer ed.Close()
 			l, err := o.link(o.console, ed, kindAny, args[:1])

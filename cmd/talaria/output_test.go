@@ -131,3 +131,39 @@ func TestSave(t *testing.T) {
 		t.Errorf("the tool ran all the same: %+v", got)
 	}
 }
+
+// What a command reads, the source of a server above all, it does not replace.
+func TestOutIsAnInput(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	name := filepath.Join(dir, "server.py")
+	if err := os.WriteFile(name, []byte("source"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(name, link); err != nil {
+		t.Skip(err)
+	}
+	server := quoted(stdioExample(t, dir))
+	for _, args := range [][]string{
+		{"read", "python3 " + name, "notes://all", "-o", name},
+		{"read", "python3 " + name, "notes://all", "-o", link},
+		{"read", "python3 server.py", "notes://all", "--cwd", dir, "-o", name},
+		{"read", server, "notes://all", "--config", name, "-o", name},
+		{"read", "http://127.0.0.1:9", "notes://all", "--token-file", name, "-o", name},
+		{"lock", "python3 " + name, "-o", name},
+	} {
+		if got := talaria(t, "", args...); got.code != exitUsage || !strings.Contains(got.stderr, "the command reads this file") {
+			t.Errorf("%s: got %d and %s", strings.Join(args, " "), got.code, got.stderr)
+		}
+	}
+	if text, err := os.ReadFile(name); err != nil || string(text) != "source" {
+		t.Errorf("the file has %q, %v", text, err)
+	}
+	for range 2 { // any other file is replaced
+		out := filepath.Join(dir, "out")
+		if got := talaria(t, "", "read", server, "notes://all", "-o", out); got.code != exitOK {
+			t.Errorf("got %d and %s", got.code, got.stderr)
+		}
+	}
+}
