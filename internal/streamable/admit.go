@@ -25,7 +25,8 @@ type admission struct {
 func (a *admission) admit(c *Call, body []byte) (status int, fault *protocol.Error) {
 	if fault := wire.Scan(body, &c.Message); fault != nil {
 		if bytes.HasPrefix(body, []byte("\x1f\x8b")) {
-			fault = protocol.Errorf(protocol.CodeParseError, "Parse error: the body is gzip without a Content-Encoding; send the message as it is")
+			// RFC 9110, section 15.5.16: "as a result of inspecting the data directly".
+			return http.StatusUnsupportedMediaType, protocol.Errorf(protocol.CodeParseError, "Parse error: the body is gzip without a Content-Encoding; send the message as it is")
 		}
 		return http.StatusBadRequest, fault
 	}

@@ -169,6 +169,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case http.MethodDelete:
 		h.delete(w, r)
 	default:
+		if r.Method == http.MethodHead && wantsPage(r) {
+			h.get(w, r)
+			return
+		}
 		h.notAllowed(w, r, "POST, GET, DELETE", "use POST")
 	}
 }

@@ -83,16 +83,20 @@ func accepts(r *http.Request) (json, events bool) {
 	return json, events
 }
 
-// wantsPage reports whether a request comes from a browser: it lists text/html, and not
-// text/event-stream, as clients of the protocol must.
-func wantsPage(r *http.Request) (page bool) {
+// wantsPage reports whether a request comes from a browser: it lists a page, or loads one,
+// and does not list text/event-stream, as clients of the protocol must.
+func wantsPage(r *http.Request) bool {
+	page := r.Header.Get("Sec-Fetch-Mode") == "navigate"
 	for _, value := range r.Header["Accept"] {
 		for part := range strings.SplitSeq(value, ",") {
-			media, _, _ := strings.Cut(part, ";")
-			switch strings.ToLower(strings.TrimSpace(media)) {
+			media, quality, _ := strings.Cut(strings.ToLower(strings.ReplaceAll(part, " ", "")), ";")
+			if zero, ok := strings.CutPrefix(quality, "q=0"); ok && strings.Trim(zero, ".0") == "" {
+				continue // it is not wanted
+			}
+			switch media {
 			case "text/event-stream":
 				return false
-			case "text/html":
+			case "text/html", "application/xhtml+xml":
 				page = true
 			}
 		}

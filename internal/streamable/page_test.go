@@ -23,6 +23,12 @@ func TestPage(t *testing.T) {
 		"a browser, HTTP+SSE":           {true, "GET", []string{browser}, "", 406, "text/html; charset=utf-8", "HTTP+SSE of revision 2024-11-05"},
 		"two headers":                   {true, "GET", []string{"application/xml", "TEXT/HTML;q=0.1"}, "", 406, "text/html; charset=utf-8", "MCP endpoint"},
 		"a browser, of a session":       {true, "GET", []string{browser}, "s1", 406, "text/html; charset=utf-8", "MCP endpoint"},
+		"a head":                        {false, "HEAD", []string{browser}, "", 406, "text/html; charset=utf-8", "MCP endpoint"},
+		"a head, HTTP+SSE":              {true, "HEAD", []string{browser}, "", 406, "text/html; charset=utf-8", "MCP endpoint"},
+		"XHTML":                         {true, "GET", []string{"application/xhtml+xml"}, "", 406, "text/html; charset=utf-8", "MCP endpoint"},
+		"an address that is opened":     {true, "NAVIGATE", []string{"*/*"}, "", 406, "text/html; charset=utf-8", "MCP endpoint"},
+		"a client's head":               {true, "HEAD", []string{"*/*"}, "", 405, "application/json", "use POST"},
+		"no page, of all things":        {false, "GET", []string{"text/html; q=0.00, */*"}, "", 405, "application/json", "GET is for legacy sessions"},
 		"a client":                      {false, "GET", []string{"text/event-stream"}, "", 405, "application/json", "GET is for legacy sessions"},
 		"a client that takes pages too": {false, "GET", []string{"text/html, text/event-stream"}, "", 405, "application/json", "GET is for legacy sessions"},
 		"a client that takes all":       {false, "GET", []string{"*/*"}, "", 405, "application/json", "GET is for legacy sessions"},
@@ -31,6 +37,10 @@ func TestPage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := httptest.NewRequest(tt.method, "http://x.example/a%22b&c", nil)
 			r.Header["Accept"] = tt.accept
+			if tt.method == "NAVIGATE" {
+				r.Method = "GET"
+				r.Header.Set("Sec-Fetch-Mode", "navigate")
+			}
 			if tt.session != "" {
 				r.Header.Set(headerSession, tt.session)
 			}

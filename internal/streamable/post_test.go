@@ -55,7 +55,7 @@ func TestContentEncoding(t *testing.T) {
 		}
 	}
 	w := post(h, "\x1f\x8b\x08\x00\x00", modern, discover)
-	check(t, "gzip without the header", w, 400, protocol.CodeParseError, false)
+	check(t, "gzip without the header", w, 415, protocol.CodeParseError, false)
 	if !strings.Contains(w.Body.String(), "the body is gzip without a Content-Encoding") {
 		t.Errorf("gzip without the header: %s", w.Body)
 	}
