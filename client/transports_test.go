@@ -233,7 +233,7 @@ func TestTransports(t *testing.T) {
 // Answers go to those who asked, however many ask at once.
 func TestTransportsManyCalls(t *testing.T) {
 	for name, n := range map[string]int{
-		"command": testdep.Rounds(2000, 10_000), "websocket": testdep.Rounds(2000, 10_000),
+		"command": testdep.Rounds(1000, 10_000), "websocket": testdep.Rounds(1000, 10_000),
 		"http": 200, // each has a connection of its own
 		"sse":  60,  // more may not wait in a session of the server
 	} {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -285,6 +286,7 @@ func TestResourceUpdates(t *testing.T) {
 
 // TestTooMuch has upstreams that list more than they may.
 func TestTooMuch(t *testing.T) {
+	testdep.NoRace(t, "pages, one after the other")
 	for what, tools := range map[string]string{
 		"more than 10000 items":   strings.TrimSuffix(strings.Repeat(`{"name":"a","inputSchema":{"type":"object"}},`, 10_001), ","),
 		"more than 4194304 bytes": strings.TrimSuffix(strings.Repeat(`{"name":"a","description":"`+strings.Repeat("d", 1<<20)+`","inputSchema":{"type":"object"}},`, 5), ","),
