@@ -100,8 +100,8 @@ func invalid(err error, description string) *Error {
 
 // Any returns a Verifier that asks several in their order until one accepts the
 // token. Only the Verifier of NewJWT for an issuer is asked about the tokens of
-// that issuer. Its refusal is final, and the introspection endpoint of another
-// issuer never receives them.
+// that issuer, and only that of a broker.Broker about the Broker's. Its refusal is
+// final, and the introspection endpoint of another issuer never receives them.
 //
 // If none accepts the token, the error is that of a Verifier that could not verify it,
 // or else that of the last one.

@@ -51,7 +51,7 @@ func TestClientMetadataDocument(t *testing.T) {
 		id:                                   `{"client_id":"` + id + `","client_name":"<b>App</b>","redirect_uris":["http://127.0.0.1/callback","https://app.example.com/callback"]}`,
 		"https://app.example.com/other.json": `{"client_id":"` + id + `","redirect_uris":["https://app.example.com/callback"]}`,
 		"https://app.example.com/bad.json":   `{`,
-		"https://app.example.com/evil.json":  `{"client_id":"https://app.example.com/evil.json","redirect_uris":["javascript:alert(1)"]}`,
+		"https://app.example.com/evil.json":  `{"client_id":"https://app.example.com/evil.json","client_name":"App","redirect_uris":["javascript:alert(1)"]}`,
 		"https://app.example.com/":           `{"client_id":"https://app.example.com/","redirect_uris":["https://app.example.com/callback"]}`,
 	}
 	tests := []struct {

@@ -30,7 +30,6 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -43,7 +42,6 @@ import (
 	"github.com/talaria-go/mcp/auth"
 	"github.com/talaria-go/mcp/auth/internal/issuing"
 	"github.com/talaria-go/mcp/internal/jsonx"
-	"github.com/talaria-go/mcp/internal/outbound"
 )
 
 // Options say what a Server issues tokens for.
@@ -72,7 +70,7 @@ type Scope struct{ Name, Allows string }
 type Server struct {
 	opts     Options
 	protocol *issuing.Server
-	routes   map[string]map[string]http.HandlerFunc // by path and method
+	routes   issuing.Routes
 	key      *ecdsa.PrivateKey
 	signer   jose.Signer
 	stop     func() error // what Close does
@@ -97,7 +95,7 @@ func New(opts *Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("authtest: the issuer is no URL: %w", err)
 	}
-	if issuer.Scheme != "http" || !loopback(issuer.Hostname()) || issuer.Path == "" || strings.HasSuffix(issuer.Path, "/") {
+	if issuer.Scheme != "http" || !issuing.Local(issuer.Host) || issuer.Path == "" || strings.HasSuffix(issuer.Path, "/") {
 		return nil, errors.New("authtest: the issuer must be an http URL on a loopback address, with a path that does not end in a slash: this server is for development")
 	}
 	if opts.Resource == "" {
@@ -129,7 +127,7 @@ func New(opts *Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.routes = s.protocol.Paths(issuer.Path)
+	s.routes = s.protocol.Routes(issuer.Path)
 	s.routes[issuer.Path+"/keys"] = map[string]http.HandlerFunc{http.MethodGet: s.keys}
 	return s, nil
 }
@@ -218,37 +216,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // that do not come from this machine, or come for another host's name, as those
 // of web pages can (DNS rebinding).
 func (s *Server) Middleware(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		route, ours := s.routes[r.URL.Path]
-		serve := route[r.Method]
-		switch {
-		case !ours:
-			next.ServeHTTP(w, r)
-		case !loopback(hostname(r.RemoteAddr)) || !loopback(hostname(r.Host)):
-			http.Error(w, "this authorization server is for development on this machine", http.StatusForbidden)
-		case serve == nil:
-			w.Header().Set("Allow", strings.Join(slices.Sorted(maps.Keys(route)), ", "))
-			http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
-		default:
-			w.Header().Set("Cache-Control", "no-store")
-			serve(w, r)
+	routes := func() issuing.Routes { return s.routes }
+	return issuing.Middleware(next, routes, func(r *http.Request) (int, string) {
+		if !issuing.Local(r.RemoteAddr) || !issuing.Local(r.Host) {
+			return http.StatusForbidden, "this authorization server is for development on this machine"
 		}
+		return 0, ""
 	})
 }
-
-// hostname returns a host without its port, if it has one. The brackets of an
-// IPv6 address stay when there is no port.
-func hostname(host string) string {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		return name
-	}
-	return host
-}
-
-// loopback reports whether host, without port and with or without brackets, is
-// this machine: localhost or a loopback address. Other names are not looked up,
-// since who owns a name decides where it leads.
-func loopback(host string) bool { return outbound.Loopback(strings.Trim(host, "[]")) }
 
 // keys serves the public key, by which resource servers check access tokens
 // (RFC 7517). There is one, made by New, so that no token outlives the process.

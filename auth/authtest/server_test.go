@@ -144,7 +144,7 @@ func TestMiddleware(t *testing.T) {
 // A Server without scopes asks for none.
 func TestWithoutScopes(t *testing.T) {
 	const id = "https://app.example.com/client.json"
-	docs := documents{id: `{"client_id":"` + id + `","redirect_uris":["https://app.example.com/"]}`}
+	docs := documents{id: `{"client_id":"` + id + `","client_name":"App","redirect_uris":["https://app.example.com/"]}`}
 	s := started(t, &Options{Resource: resource, Client: &http.Client{Transport: docs}})
 	q := url.Values{
 		"response_type": {"code"}, "client_id": {id}, "resource": {resource},

@@ -252,6 +252,10 @@ func TestAttacksOnTheAnswer(t *testing.T) {
 
 		// Another provider's answer, and a code that was not for this visit.
 		back = b.allow(query(client))
+		if status, _, to := b.open(self+"/callback?"+back[strings.Index(back, "state="):], nil); status != 303 || !strings.Contains(to, "error=server_error") {
+			t.Errorf("neither a code nor an error: %d to %q", status, to)
+		}
+		back = b.allow(query(client))
 		b.page("other issuer", 403, "another provider than id.example.com", back+"&iss=https%3A%2F%2Fevil.example.com", nil)
 		mine, theirs := b.allow(query(client)), w.browser().allow(query(client))
 		u, err := url.Parse(mine)
@@ -422,7 +426,7 @@ func TestAttacksOnTokens(t *testing.T) {
 		if got := w.user(less); !strings.Contains(got, "has ended") {
 			t.Errorf("after that: %s", got)
 		}
-		// auth.Any shows its tokens to nobody else.
+		// auth.Any shows its tokens to no other Verifier.
 		fresh := w.enter()
 		spy := auth.VerifierFunc(func(context.Context, string) (*auth.Identity, error) {
 			t.Error("another verifier sees the token")
@@ -491,7 +495,7 @@ func TestAcceptAndPermit(t *testing.T) {
 	})
 }
 
-// Strangers make the store keep nothing, and cause no request to it.
+// Requests without a login write nothing to the store, and cause no request to it.
 func TestStrangersKeepNothing(t *testing.T) {
 	counted := &counting{Store: scale.NewLocal()}
 	w := newWorld(t, 1, func(o *Options) { o.Store = counted })

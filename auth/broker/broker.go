@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -39,22 +38,23 @@ type Options struct {
 	Store scale.Store
 	// Name is that of the server, for the pages; "" means the host of the issuer.
 	Name string
-	// Accept, if not nil, says which clients may be used: an error refuses the
+	// Accept, if not nil, decides which clients may be used: an error refuses the
 	// client. It is asked at registration, question, token and refresh. The ID of a
 	// client that is known by a document is the URL of that, and at token and refresh
 	// it may be all that c has: decide about such a client by its ID.
 	Accept func(ctx context.Context, c *Client) error
-	// Permit, if not nil, says who may enter, and with which of id.Scopes. It is asked
+	// Permit, if not nil, decides which users may enter, and with which of id.Scopes. It is asked
 	// at a login and after each check at the provider, which may give fewer claims
 	// then; an error refuses. nil lets every user of the provider enter with all scopes.
 	Permit func(ctx context.Context, id *auth.Identity) (scopes []string, err error)
-	// Clients are registered beforehand.
+	// Clients are registered beforehand. The ID of one may be the URL of its document,
+	// which is not fetched then.
 	Clients []Client
 	// Lifetime is that of access tokens; 0 means an hour. Refresh is that of logins
 	// after their last refresh; 0 means 30 days.
 	Lifetime, Refresh time.Duration
 	// Transport sends requests to providers; nil means http.DefaultTransport.
-	// Documents of clients are never fetched with it.
+	// Documents of clients are never fetched with it, nor by a proxy.
 	Transport http.RoundTripper
 	// Event, if not nil, is called for an audit: see Event. It is called by many
 	// goroutines at once.
@@ -168,7 +168,10 @@ func (b *Broker) faults() (faults []error) {
 	if len(b.opts.Resources) == 0 {
 		fault("Resources are missing: name the URL of the MCP endpoint")
 	}
-	for _, resource := range b.opts.Resources {
+	for i, resource := range b.opts.Resources {
+		if slices.ContainsFunc(b.opts.Resources[:i], func(other string) bool { return issuing.SameResource(other, resource) }) {
+			fault("resource %q is there twice", resource)
+		}
 		if err := jwt.SafeURL(resource); err != nil || strings.Contains(resource, "#") {
 			fault("resource %q is not an https URL without fragment, or on this machine", resource)
 		}
@@ -209,30 +212,24 @@ func (b *Broker) faults() (faults []error) {
 // auth.Resource.Metadata does. With an issuer on this machine, requests for another
 // host are refused (DNS rebinding).
 func (b *Broker) Middleware(next http.Handler) http.Handler {
-	paths := sync.OnceValue(b.entrance.paths) // routers call this before the Services are made
-	at, _ := url.Parse(b.issuer)              // New has parsed it
-	local := outbound.Loopback(at.Hostname())
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		methods, ours := paths()[r.URL.Path]
-		serve := methods[r.Method]
-		switch {
-		case !ours:
-			next.ServeHTTP(w, r)
-		case local && !outbound.Loopback(hostOf(r)):
-			http.Error(w, "this host is not served here", http.StatusMisdirectedRequest)
-		case serve == nil:
-			w.Header().Set("Allow", strings.Join(slices.Sorted(maps.Keys(methods)), ", "))
-			http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
-		default:
-			w.Header().Set("Cache-Control", "no-store")
-			serve(w, r)
+	at, _ := url.Parse(b.issuer) // New has parsed it
+	local := issuing.Local(at.Host)
+	return issuing.Middleware(next, sync.OnceValue(b.entrance.routes), func(r *http.Request) (int, string) {
+		if local && !issuing.Local(r.Host) {
+			return http.StatusMisdirectedRequest, "this host is not served here"
 		}
+		return 0, ""
 	})
 }
 
-// Verifier returns the Verifier of the tokens for a resource, for auth.New, which
-// learns the issuer from it.
-func (b *Broker) Verifier(resource string) auth.Verifier { return &verifier{b.entrance, resource} }
+// Verifier returns the Verifier of the tokens for a resource, for auth.New, which gets
+// the issuer from it. It panics if Options.Resources does not have the resource.
+func (b *Broker) Verifier(resource string) auth.Verifier {
+	if !slices.ContainsFunc(b.opts.Resources, func(known string) bool { return issuing.SameResource(known, resource) }) {
+		panic(fmt.Sprintf("broker: Verifier: Options.Resources lacks %q", resource))
+	}
+	return &verifier{b.entrance, resource}
+}
 
 // Revoke ends all logins of a user, at all replicas, within auth.Options.CacheFor.
 // Connections to services stay. A user who may still log in can do so
@@ -273,7 +270,7 @@ func said(option string, err error) error {
 	return err
 }
 
-// event tells Options.Event.
+// event calls Options.Event.
 func (b *Broker) event(e Event) {
 	if b.opts.Event != nil {
 		_ = safely.Apart(func() { b.opts.Event(e) }) // an audit that fails has no answer

@@ -8,11 +8,11 @@ import (
 	"github.com/talaria-go/mcp/auth/internal/issuing"
 )
 
-// cookieBrowser is the cookie by which pages know a browser again, so that a form that
-// one browser was given is of no use in another.
+// cookieBrowser is the cookie by which pages recognize a browser, so that a form of one
+// browser is of no use in another.
 const cookieBrowser = "broker-browser"
 
-// browsers tell one browser from another by cookies. The zero value, with secure set as it
+// browsers distinguishes browsers by cookies. The zero value, with secure set as it
 // has to be, is ready.
 type browsers struct {
 	secure bool // the issuer is https

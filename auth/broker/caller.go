@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"slices"
@@ -26,16 +27,18 @@ type caller struct {
 }
 
 // current returns a token that is valid, other than the one that was refused; "" for
-// none.
-func (c *caller) current(refused string) (*oauth2.Token, error) {
+// none. It waits no longer than the request and the call.
+func (c *caller) current(ctx context.Context, refused string) (*oauth2.Token, error) {
 	c.mu.Lock()
 	t := c.token
 	c.mu.Unlock()
 	if t.AccessToken != refused && t.Valid() {
 		return t, nil
 	}
-	id := c.f.Principal()
-	t, err := c.s.b.vault.replace(c.f, c.s.up, id, c.s.key, refused)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.f, cancel)()
+	t, err := c.s.b.vault.replace(ctx, c.s.up, c.f.Principal(), c.s.key, refused)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +57,7 @@ func (c *caller) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !sendable(r.URL) || !slices.Contains(c.s.opts.Origins, originOf(r.URL)) || r.Header.Get("Authorization") != "" {
 		return c.s.opts.Transport.RoundTrip(r)
 	}
-	t, err := c.current("")
+	t, err := c.current(r.Context(), "")
 	if err != nil {
 		closeBody(r)
 		return nil, c.s.unusable(c.f, err)
@@ -74,7 +77,7 @@ func (c *caller) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	_, _ = io.CopyN(io.Discard, res.Body, maxRefusal)
 	_ = res.Body.Close()
-	if t, err = c.current(t.AccessToken); err != nil {
+	if t, err = c.current(r.Context(), t.AccessToken); err != nil {
 		closeBody(again)
 		return nil, c.s.unusable(c.f, err)
 	}

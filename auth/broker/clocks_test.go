@@ -49,7 +49,7 @@ func TestClocksOfALogin(t *testing.T) {
 		if status, page, _ := b.open(back, nil); status != 403 || !strings.Contains(page, issuing.TextCookie) && !strings.Contains(page, issuing.TextOver) {
 			t.Errorf("visit: %d %s", status, page)
 		}
-		// Who answers late has ten minutes at the provider.
+		// A user who answers late has ten minutes at the provider.
 		slow := w.browser()
 		question := slow.ask(query(client))
 		time.Sleep(9 * time.Minute)
@@ -85,7 +85,7 @@ func TestClocksOfRefreshing(t *testing.T) {
 			t.Errorf("after a minute: %d %s", status, code)
 		}
 		if status, code, _ := w.renew(second); status != 400 || code != "invalid_grant" {
-			t.Errorf("the login goes on: %d %s", status, code)
+			t.Errorf("the login has not ended: %d %s", status, code)
 		}
 		tok := w.enter()
 		time.Sleep(29 * 24 * time.Hour)
@@ -123,8 +123,8 @@ func TestLoginWithoutRefreshToken(t *testing.T) {
 	})
 }
 
-// The provider is asked about a user once in an hour, when a client refreshes: who
-// has left it is out, and one that does not answer is tolerated for a day.
+// The provider is asked about a user once an hour, when a client refreshes. A user who
+// has left is out, and a provider that does not answer is tolerated for a day.
 func TestCheck(t *testing.T) {
 	for name, tt := range map[string]struct {
 		before func(w *world)
@@ -246,7 +246,7 @@ func TestRevokeUser(t *testing.T) {
 }
 
 // 64 clients of a user refresh at two replicas at once, each 8 times in parallel:
-// each gets one next token, and nobody is logged out.
+// each gets one next token, and no user is logged out.
 func TestRefreshRace(t *testing.T) {
 	w := newWorld(t, 2, nil)
 	const clients, calls = 8, 8
@@ -324,7 +324,7 @@ func (f *oneFailure) Put(ctx context.Context, ops ...scale.Write) ([]scale.Entry
 	return f.Store.Put(ctx, ops...)
 }
 
-// A store that fails at any one call costs a try: no code is lost, and nobody is
+// A store that fails at any one call costs a retry: no code is lost, and no user is
 // logged out.
 func TestStoreFailsAtEachCall(t *testing.T) {
 	for _, how := range []struct{ after, twice bool }{{false, false}, {true, false}, {false, true}} {
@@ -369,7 +369,7 @@ func TestStoreFailsAtEachCall(t *testing.T) {
 	}
 }
 
-// Keys are replaced one after the other: secrets, clients and logins go on.
+// Keys are replaced one after the other: secrets, clients and logins stay valid.
 func TestKeysAreReplaced(t *testing.T) {
 	older, newer := testKeys[0], []byte("a newer key of sixteen bytes")
 	w := newWorld(t, 1, nil)

@@ -28,7 +28,7 @@ const maxConnectForm = 64 << 10
 // maxName limits what a program says of itself, in bytes.
 const maxName = 64
 
-// ticket is what the link to the page says: who is to connect what, for which program. It
+// ticket is the content of the link to the page: the user, the service and the program. It
 // is sealed, and no login by itself.
 type ticket struct {
 	Principal string `json:"p"`
@@ -112,7 +112,7 @@ func (c *connector) serve(w http.ResponseWriter, r *http.Request) {
 		if r.PostForm.Get("answer") == "again" {
 			params = map[string]string{"prompt": "login"}
 		}
-		b.visits.leave(w, r, b.login, visit{purpose: "who", service: t.Service, data: dataOf(t)}, nil, params)
+		b.visits.leave(w, r, b.login, visit{purpose: toCompare, service: t.Service, data: dataOf(t)}, nil, params)
 	}
 }
 
@@ -142,7 +142,10 @@ func (c *connector) identified(w http.ResponseWriter, r *http.Request, a arrival
 	case s.key == "": // the login has its tokens
 		c.connected(w, r, a)
 	default:
-		c.b.visits.leave(w, r, s.up, visit{purpose: "service", service: s.name, data: a.data}, s.opts.Scopes, nil)
+		// The tokens of the login are newer than those that are kept. Without them the check
+		// uses the former, which some providers end now.
+		_ = c.b.vault.save(r.Context(), t.Principal, "", a.token)
+		c.b.visits.leave(w, r, s.up, visit{purpose: toConnect, service: s.name, data: a.data}, s.opts.Scopes, nil)
 	}
 }
 
@@ -160,7 +163,7 @@ func (c *connector) connected(w http.ResponseWriter, r *http.Request, a arrival)
 		return
 	}
 	c.b.event(Event{Kind: "connected", Client: t.ClientID, Principal: t.Principal, Service: s.name})
-	text := "You may close this page: the program goes on."
+	text := "You may close this page: the program continues."
 	if who := account(a.id); who != "" {
 		text = "You are " + who + " there. " + text
 	}

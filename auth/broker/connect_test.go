@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/auth/internal/issuing"
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
@@ -73,8 +72,7 @@ func (p *tracker) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.Body.Close()
 		form, _ = url.ParseQuery(string(body))
 	}
-	header := http.Header{"Content-Type": {"application/json"}}
-	status, text := 404, ""
+	status, text, to := 404, "", ""
 	switch r.URL.Host + r.URL.Path {
 	case "tracker.example.com/token":
 		status, text = p.token(form)
@@ -93,12 +91,12 @@ func (p *tracker) RoundTrip(r *http.Request) (*http.Response, error) {
 			status = 401
 		case r.URL.Path == "/away":
 			status = 302
-			header.Set("Location", "https://elsewhere.example.com/x")
+			to = "https://elsewhere.example.com/x"
 		default:
 			status, text = 200, "issues of "+account
 		}
 	}
-	return &http.Response{StatusCode: status, Status: http.StatusText(status), Header: header, Body: io.NopCloser(strings.NewReader(text)), Request: r}, nil
+	return response(r, status, text, "Location", to), nil
 }
 
 // token answers the token endpoint. p.mu is held.
@@ -110,9 +108,9 @@ func (p *tracker) token(form url.Values) (int, string) {
 	account := ""
 	switch form.Get("grant_type") {
 	case "authorization_code":
-		q, ok := p.codes[form.Get("code")]
+		q := p.codes[form.Get("code")]
 		delete(p.codes, form.Get("code"))
-		if !ok || issuing.Hash(form.Get("code_verifier")) != q.Get("code_challenge") || form.Get("redirect_uri") != q.Get("redirect_uri") {
+		if !redeems(form, q) {
 			return 400, `{"error":"invalid_grant"}`
 		}
 		account = q.Get("account")
@@ -282,7 +280,7 @@ func (s *shop) linkOf(user string) string {
 	return missing.URL
 }
 
-// A call asks the user once, goes on when the service is connected, and later calls need
+// A call asks the user once, continues when the service is connected, and later calls need
 // nothing, in every revision and at every replica.
 func TestConnect(t *testing.T) {
 	everywhere(t, func(t *testing.T, replicas int) {
@@ -368,8 +366,8 @@ func TestConnectAsksFirst(t *testing.T) {
 	}
 }
 
-// Attack 23: who opens the link of another user is compared before the service is visited,
-// and may log in again.
+// Attack 23: a user who opens the link of another one is compared before the service is
+// visited, and may log in again.
 func TestConnectLinkOfAnotherUser(t *testing.T) {
 	everywhere(t, func(t *testing.T, replicas int) {
 		s := newShop(t, replicas, false)
@@ -623,7 +621,7 @@ func TestConnectFailures(t *testing.T) {
 	}
 }
 
-// A caller who could never connect is told so, and costs nothing.
+// A caller who can never connect gets an error at once, and costs nothing.
 func TestForeignCaller(t *testing.T) {
 	s := newShop(t, 1, false)
 	for name, id := range map[string]mcp.Identity{
@@ -641,7 +639,7 @@ func TestForeignCaller(t *testing.T) {
 }
 
 // The clocks of connecting: a link works for ten minutes, a call waits for 45 seconds and
-// goes on at once when the service is connected, and a client ends with its Frame.
+// continues at once when the service is connected, and a client ends with its Frame.
 func TestConnectClocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShop(t, 2, false)
@@ -684,7 +682,21 @@ func TestConnectClocks(t *testing.T) {
 					t.Errorf("status %d: %s", status, page)
 				}
 			}, "", 20 * time.Second},
+			{"the store is unavailable for a while", protocol.ElicitAccept, func(link string) {
+				time.Sleep(5 * time.Second)
+				s.store.set(scale.ErrUnavailable)
+				time.Sleep(5 * time.Second)
+				s.store.set(nil)
+				time.Sleep(10 * time.Second)
+				if status, page := s.connect(s.browser(), link); status != 200 {
+					t.Errorf("status %d: %s", status, page)
+				}
+			}, "", 20 * time.Second},
 		} {
+			id := identity("alice")
+			if err := s.services[0].Disconnect(t.Context(), id.Principal()); err != nil {
+				t.Fatal(err)
+			}
 			answer, later = tt.action, tt.later
 			began := time.Now()
 			_, err := s.services[0].Token(mcptest.Frame(t, mcptest.As(identity("alice")), ask))

@@ -11,9 +11,9 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/oauth2"
 
 	"github.com/talaria-go/mcp/auth"
@@ -25,6 +25,8 @@ import (
 const (
 	checkEvery = time.Hour      // interval after which the provider is asked again, when a client refreshes
 	checkGrace = 24 * time.Hour // time for which a login lasts that the provider cannot be asked about
+	checkPause = time.Minute    // interval between checks of a user that the provider does not answer
+	maxAway    = 1_000          // number of users with such an interval
 )
 
 // maxClaims limits what is kept of a user's claims, in bytes of JSON: the longest
@@ -32,15 +34,17 @@ const (
 const maxClaims = 8 << 10
 
 // entrance is where users log in: the question, what follows the visit to the
-// provider, access tokens, and the check. It does not change.
+// provider, access tokens, and the check. It is safe for concurrent use.
 type entrance struct {
 	b        *Broker
 	protocol *issuing.Server
+	away     *lru.Cache[string, time.Time] // users about whom the provider is not asked before that time
 }
 
 // newEntrance makes the protocol of a Broker.
 func newEntrance(b *Broker) (*entrance, error) {
 	e := &entrance{b: b}
+	e.away, _ = lru.New[string, time.Time](maxAway) // fails only for a size below 1
 	var scopes []string
 	for _, s := range b.opts.Scopes {
 		scopes = append(scopes, s.Name)
@@ -116,7 +120,7 @@ func (e *entrance) answered(w http.ResponseWriter, r *http.Request, req *issuing
 		e.b.pages.fault(w, http.StatusBadRequest, "Tick that you began this, or begin again in the program.")
 		return
 	}
-	req.Until = time.Now().Add(timeToVisit)
+	req.Until, req.Name, req.Verified = time.Now().Add(timeToVisit), "", "" // the page had these
 	e.b.visits.leave(w, r, e.b.login, visit{purpose: toLogin, data: req.Text()}, nil, nil)
 }
 
@@ -180,27 +184,17 @@ func without(list []string, one string) []string {
 // bounded returns claims of at most maxClaims bytes: the longest go. cnf goes, too: it
 // is about the provider's tokens.
 func bounded(claims map[string]any) map[string]any {
-	sizes, total := map[string]int{}, 0
+	sizes := map[string]int{}
 	for name, value := range claims {
-		text, err := json.Marshal(value)
-		if err != nil || name == "cnf" {
-			continue
+		if text, err := json.Marshal(value); err == nil && name != "cnf" {
+			sizes[name] = len(name) + len(text) + 4
 		}
-		sizes[name] = len(name) + len(text) + 4
-		total += sizes[name]
 	}
-	for total > maxClaims {
-		longest := ""
-		for name, size := range sizes {
-			if size > sizes[longest] || size == sizes[longest] && name < longest {
-				longest = name
-			}
+	kept, total := map[string]any{}, 0
+	for _, name := range slices.SortedFunc(maps.Keys(sizes), func(a, b string) int { return cmp.Or(sizes[a]-sizes[b], cmp.Compare(a, b)) }) {
+		if total += sizes[name]; total > maxClaims {
+			break
 		}
-		total -= sizes[longest]
-		delete(sizes, longest)
-	}
-	kept := map[string]any{}
-	for name := range sizes {
 		kept[name] = claims[name]
 	}
 	return kept
@@ -280,27 +274,35 @@ func (*entrance) due(u *issuing.User) bool { return time.Since(time.Unix(u.Asked
 
 // check asks the provider about a user, whose logins end if it refuses.
 func (e *entrance) check(ctx context.Context, user string, u *issuing.User) error {
-	id, err := e.vouched(ctx, u)
-	principal := principalOf(u)
+	tolerated := time.Since(time.Unix(u.Asked, 0)) < checkGrace
+	if until, ok := e.away.Get(user); ok && tolerated && time.Now().Before(until) {
+		return nil
+	}
+	id, t, err := e.vouched(ctx, u)
 	switch {
 	case errors.Is(err, errRefused):
-		if t, err := e.b.vault.fresh(ctx, e.b.login, principal, "", false); err == nil && t != nil {
-			return nil // the user has logged in again since
+		if t, err := e.b.vault.fresh(ctx, e.b.login, principalOf(u), "", false); err == nil && t != nil {
+			return nil // there are newer tokens
 		}
 		return e.end(ctx, user, u, err)
 	case errors.Is(err, errNotUser):
-		if _, failed := e.b.vault.forget(ctx, e.b.login, principal, ""); failed != nil {
-			return failed
+		ended := e.end(ctx, user, u, err)
+		if errors.Is(ended, issuing.ErrGrant) {
+			if _, failed := e.b.vault.forget(ctx, e.b.login, principalOf(u), "", t.AccessToken); failed != nil {
+				return failed // the logins have ended, which the next request finds
+			}
 		}
-		return e.end(ctx, user, u, err)
-	case err != nil && time.Since(time.Unix(u.Asked, 0)) < checkGrace:
+		return ended
+	case err != nil && tolerated:
+		e.away.Add(user, time.Now().Add(checkPause))
 		return nil
 	case errors.Is(err, errNone), errors.Is(err, errBadToken):
 		return e.end(ctx, user, u, fmt.Errorf("the provider cannot be asked about the user: %w", err))
 	case err != nil:
 		return err
 	}
-	if id == nil {
+	newest := id != nil // another call that got the ID token writes its claims
+	if !newest {
 		id = &auth.Identity{Issuer: u.Issuer, Subject: u.Subject, Claims: u.Claims}
 	}
 	all := []string{}
@@ -316,7 +318,10 @@ func (e *entrance) check(ctx context.Context, user string, u *issuing.User) erro
 		if len(now.Logins) == 0 {
 			return false, issuing.ErrGrant
 		}
-		now.Asked, now.Claims = time.Now().Unix(), bounded(id.Claims)
+		now.Asked = time.Now().Unix()
+		if newest {
+			now.Claims = bounded(id.Claims)
+		}
 		for _, l := range now.Logins {
 			l.Scopes = slices.DeleteFunc(l.Scopes, func(s string) bool { return slices.Contains(all, s) && !slices.Contains(left, s) })
 		}
@@ -324,9 +329,17 @@ func (e *entrance) check(ctx context.Context, user string, u *issuing.User) erro
 	})
 }
 
-// end ends all logins of a user.
+// end ends all logins of a user, and returns issuing.ErrGrant. A user who has logged in
+// since u was read keeps them.
 func (e *entrance) end(ctx context.Context, user string, u *issuing.User, why error) error {
-	if err := e.protocol.Users.End(ctx, user, ""); err != nil {
+	newer := false
+	err := e.protocol.Users.Change(ctx, user, func(now *issuing.User) (bool, error) {
+		if newer = now.Asked > u.Asked; !newer {
+			clear(now.Logins)
+		}
+		return !newer, nil
+	})
+	if err != nil || newer {
 		return err
 	}
 	e.b.event(Event{Kind: "refused", Principal: principalOf(u), Err: why})
@@ -334,35 +347,35 @@ func (e *entrance) end(ctx context.Context, user string, u *issuing.User, why er
 }
 
 // vouched asks the provider about a user, with the tokens of the login: for newer
-// ones, or who the user of the present one is. id is nil if the answer does not say.
+// ones, or whose the present one is. It returns the tokens that were asked about. id is
+// nil if the answer does not say.
 // The error is errRefused; errNotUser; errNone if the provider cannot be asked; or that
 // it does not answer.
-func (e *entrance) vouched(ctx context.Context, u *issuing.User) (id *auth.Identity, err error) {
+func (e *entrance) vouched(ctx context.Context, u *issuing.User) (id *auth.Identity, t *oauth2.Token, err error) {
 	principal := principalOf(u)
-	var t *oauth2.Token
 	if t, err = e.b.vault.fresh(ctx, e.b.login, principal, "", true); errors.Is(err, errNone) {
 		if e.b.login.p.User == nil {
-			return nil, errNone
+			return nil, nil, errNone
 		}
 		t, err = e.b.vault.fresh(ctx, e.b.login, principal, "", false)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	id, err = e.b.login.identify(ctx, t, "")
 	if refused, ok := errors.AsType[*auth.Error](err); ok && refused.Status == http.StatusUnauthorized || err == nil && id != nil && id.Principal() != principal {
-		return nil, errNotUser
+		return nil, t, errNotUser
 	}
-	return id, err
+	return id, t, err
 }
 
 // errNotUser is the error of tokens of a login that are not, or no longer, the user's.
 var errNotUser = errors.New("the tokens of the login are not those of the user")
 
-// paths returns what the Broker answers, by path and method.
-func (e *entrance) paths() map[string]map[string]http.HandlerFunc {
+// routes returns what the Broker answers.
+func (e *entrance) routes() issuing.Routes {
 	at, _ := url.Parse(e.b.issuer) // New has parsed it
-	paths := e.protocol.Paths(at.Path)
+	paths := e.protocol.Routes(at.Path)
 	paths["/.well-known/oauth-authorization-server"] = paths["/.well-known/oauth-authorization-server"+at.Path] // for clients of 2025-03-26
 	arrive := func(service string) map[string]http.HandlerFunc {
 		return map[string]http.HandlerFunc{http.MethodGet: func(w http.ResponseWriter, r *http.Request) { e.b.visits.arrive(w, r, service) }}
@@ -373,13 +386,4 @@ func (e *entrance) paths() map[string]map[string]http.HandlerFunc {
 	}
 	paths[at.Path+connectPath] = map[string]http.HandlerFunc{http.MethodGet: e.b.connect.serve, http.MethodPost: e.b.connect.serve}
 	return paths
-}
-
-// hostOf returns the host of a request without its port.
-func hostOf(r *http.Request) string {
-	host := r.Host
-	if u, err := url.Parse("//" + host); err == nil {
-		host = u.Hostname()
-	}
-	return strings.Trim(host, "[]")
 }

@@ -30,7 +30,7 @@ type reading struct {
 
 func (r *reading) Read(p []byte) (int, error) { n, err := r.Reader.Read(p); r.n += n; return n, err }
 
-// A form of a stranger is not read beyond 64 KiB, at any endpoint.
+// A form without a login is not read beyond 64 KiB, at any endpoint.
 func TestLongForms(t *testing.T) {
 	w := newWorld(t, 1, nil)
 	part := "--x\r\nContent-Disposition: form-data; name=\"f\"; filename=\"f\"\r\n\r\n"
@@ -52,25 +52,16 @@ func TestCheckByUser(t *testing.T) {
 	for status, want := range map[int]int{200: 200, 401: 400, 403: 200, 404: 200, 429: 200, 500: 200} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			bubble(t, func(t *testing.T, n int) {
-				w := &world{t: t, idp: newIDP(t)}
-				answer, store := 200, scale.NewLocal()
-				github := GitHub("front", "hush")
-				github.AuthURL, github.TokenURL = idpURL+"/authorize?company=1", idpURL+"/token"
-				for range n {
-					b, err := New(self, github, &Options{
-						Resources: []string{endpoint}, Keys: testKeys, Store: store, Scopes: []Scope{{Name: "notes:read"}, {Name: "notes:write"}},
-						Transport: transport(func(r *http.Request) (*http.Response, error) {
-							if r.URL.Host != "api.github.com" {
-								return w.idp.RoundTrip(r)
-							}
-							return &http.Response{StatusCode: answer, Status: fmt.Sprint(answer), Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"id":1}`)), Request: r}, nil
-						}),
+				answer := 200
+				w := newWorldAt(t, n, bare(gitHubUser), func(o *Options) {
+					web := o.Transport
+					o.Transport = transport(func(r *http.Request) (*http.Response, error) {
+						if r.URL.Host != "api.github.com" {
+							return web.RoundTrip(r)
+						}
+						return response(r, answer, `{"id":1}`), nil
 					})
-					if err != nil {
-						t.Fatal(err)
-					}
-					w.add(b)
-				}
+				})
 				tok := w.enter()
 				answer = status
 				time.Sleep(61 * time.Minute)
@@ -185,25 +176,21 @@ func TestTextsOfFailures(t *testing.T) {
 		"panic": func() error { panic("10.1.2.3") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w, armed := newWorld(t, 0, nil), false
-			b, err := New(self, &Provider{Issuer: idpURL, ClientID: "front", ClientSecret: "hush"}, &Options{
-				Resources: []string{endpoint}, Keys: testKeys, Scopes: []Scope{{"notes:read", ""}, {"notes:write", ""}},
-				Event: func(e Event) { w.events = append(w.events, e) },
-				Transport: transport(func(r *http.Request) (*http.Response, error) {
+			armed := false
+			w := newWorld(t, 1, func(o *Options) {
+				web := o.Transport
+				o.Transport = transport(func(r *http.Request) (*http.Response, error) {
 					if armed {
 						return nil, fail()
 					}
-					return w.idp.RoundTrip(r)
-				}),
+					return web.RoundTrip(r)
+				})
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := w.brokers[0]
 			service, err := b.Service("idp", nil, &ServiceOptions{Origins: []string{idpURL}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			w.add(b)
 			back := w.browser()
 			answer := back.allow(query(w.register(redirect)))
 			armed = true
@@ -325,7 +312,7 @@ func TestClientsOfTheAudit(t *testing.T) {
 	}
 }
 
-// A login whose tokens are too long to keep is not judged by those of a former one.
+// A login whose tokens are too long to keep is not checked with those of a former one.
 func TestLoginWithLongTokens(t *testing.T) {
 	w := newWorld(t, 1, nil)
 	w.enter()

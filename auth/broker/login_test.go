@@ -40,7 +40,7 @@ func TestLogin(t *testing.T) {
 }
 
 // What the provider is asked: PKCE, nonce, state, its own scopes and parameters; the
-// query of its address stays, and nothing of the client goes on.
+// query of its address stays, and the provider gets nothing of the client.
 func TestAuthorizationURL(t *testing.T) {
 	w := newWorld(t, 1, nil)
 	b := w.browser()

@@ -272,7 +272,7 @@ func (s *Service) connect(f *frame.Frame) (*oauth2.Token, error) {
 // ends them at the provider before, where that is possible; an Event says whether it
 // was. With the provider of the login, the login's tokens are forgotten, too.
 func (s *Service) Disconnect(ctx context.Context, principal string) error {
-	revoked, err := s.b.vault.forget(ctx, s.up, principal, s.key)
+	revoked, err := s.b.vault.forget(ctx, s.up, principal, s.key, "")
 	if err != nil {
 		return s.failed(err)
 	}

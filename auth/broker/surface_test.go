@@ -7,13 +7,10 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -37,6 +34,7 @@ func TestFaults(t *testing.T) {
 		want   []string
 	}{
 		"nothing": {"", nil, nil, []string{`issuer "" is neither https nor on this machine`, "Resources are missing", "the Provider is missing"}},
+		"double":  {self, p, &Options{Resources: []string{endpoint, endpoint + "/"}, Keys: testKeys}, []string{`resource "https://notes.example.com/mcp/" is there twice`}},
 		"keys":    {self, p, &Options{Resources: []string{endpoint}}, []string{"Keys are missing: after a restart every client would have to be added again"}},
 		"store":   {"http://localhost:1", p, &Options{Resources: []string{endpoint}, Store: scale.NewLocal()}, []string{"Keys are missing"}},
 		"short":   {self, p, &Options{Resources: []string{endpoint}, Keys: [][]byte{[]byte("x")}}, []string{"1 bytes"}},
@@ -129,28 +127,19 @@ func (d docs) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !ok {
 		status = 302
 	}
-	return &http.Response{StatusCode: status, Header: http.Header{"Location": {"https://10.0.0.1/"}, "Cache-Control": {"max-age=300"}}, Body: io.NopCloser(strings.NewReader(text)), Request: r}, nil
+	return response(r, status, text, "Location", "https://10.0.0.1/", "Cache-Control", "max-age=300"), nil
 }
 
 // A client may be a document on the web, which is public; one with a key is refused,
-// and nothing of this network is reached or told.
+// and nothing of this network is reached or revealed.
 func TestClientDocuments(t *testing.T) {
 	const id, keyed = "https://app.example.com/client.json", "https://app.example.com/keyed.json"
 	d := docs{
-		id:                                   asJSON(map[string]any{"client_id": id, "client_name": "App", "redirect_uris": []string{redirect}, "grant_types": []string{"authorization_code", "refresh_token"}}),
-		keyed:                                asJSON(map[string]any{"client_id": keyed, "redirect_uris": []string{redirect}, "token_endpoint_auth_method": "private_key_jwt"}),
-		"https://app.example.com/other.json": asJSON(map[string]any{"client_id": id, "redirect_uris": []string{redirect}}),
-		"https://app.example.com/big.json":   strings.Repeat(" ", 17<<10) + "{}",
+		id: asJSON(map[string]any{"client_id": id, "client_name": "App", "redirect_uris": []string{redirect}, "grant_types": []string{"authorization_code", "refresh_token"}}),
 	}
-	w := &world{t: t, idp: newIDP(t)}
-	b, err := New(self, &Provider{Issuer: idpURL, ClientID: "front", ClientSecret: "hush", Scopes: []string{"openid"}}, &Options{
-		Resources: []string{endpoint}, Keys: testKeys, Transport: w.idp, Scopes: []Scope{{Name: "notes:read"}, {Name: "notes:write"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := newWorld(t, 1, nil)
+	b := w.brokers[0]
 	b.entrance.protocol.SetDocuments(&http.Client{Transport: d, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }})
-	w.add(b)
 	status, m := w.post("/token", codeForm(id, w.browser().login(query(id)).Get("code")))
 	if status != 200 || m["refresh_token"] == nil {
 		t.Fatalf("%d %v", status, m)
@@ -164,13 +153,16 @@ func TestClientDocuments(t *testing.T) {
 		t.Errorf("%d %s", status, code)
 	}
 	_, page, _ := w.browser().open(self+"/authorize?"+query(id).Encode(), nil)
-	if !strings.Contains(page, "checked by app.example.com") {
+	if !strings.Contains(page, "name comes from app.example.com") {
 		t.Errorf("the page: %s", page)
 	}
 	d[keyed] = asJSON(map[string]any{"client_id": keyed, "redirect_uris": []string{redirect}, "token_endpoint_auth_method": "private_key_jwt"})
-	d["https://app.example.com/big.json"] = strings.Repeat(" ", 17<<10) + "{}"
+	const big, other, bare = "https://app.example.com/big.json", "https://app.example.com/other.json", "https://app.example.com/bare.json"
+	d[big] = strings.Repeat(" ", 17<<10) + "{}"
+	d[other] = asJSON(map[string]any{"client_id": id, "client_name": "App", "redirect_uris": []string{redirect}})
+	d[bare] = asJSON(map[string]any{"client_id": bare, "redirect_uris": []string{redirect}})
 	for where, want := range map[string]string{
-		keyed: "other than none", "https://app.example.com/big.json": "cannot be had", "https://app.example.com/gone.json": "cannot be had", "https://app.example.com": "no URL", "https://me@app.example.com/x": "no URL",
+		keyed: "other than none", big: "cannot be had", other: "differs", bare: "has no client_name", "https://app.example.com/gone.json": "cannot be had", "https://app.example.com": "no URL", "https://me@app.example.com/x": "no URL",
 	} {
 		w.browser().page(where, 400, want, self+"/authorize?"+query(where).Encode(), nil)
 	}
@@ -281,7 +273,9 @@ func TestBounds(t *testing.T) {
 		}
 		size := 0
 		for _, c := range b.jar.Cookies(&url.URL{Scheme: "https", Host: "notes.example.com"}) {
-			size += len(c.Value)
+			if size += len(c.Value); len(c.Name)+len(c.Value) > 4096 {
+				t.Errorf("a cookie of %d bytes, which browsers drop", len(c.Name)+len(c.Value))
+			}
 		}
 		if size > maxCookies+100 || size < 3000 {
 			t.Errorf("cookies of %d bytes", size)
@@ -305,26 +299,20 @@ func TestBounds(t *testing.T) {
 // A provider without ID tokens names users by Provider.User; the store of GitHub's
 // numbers is exact.
 func TestProviderWithoutIDTokens(t *testing.T) {
-	w := &world{t: t, idp: newIDP(t)}
-	github := GitHub("front", "hush")
-	github.AuthURL, github.TokenURL = idpURL+"/authorize?company=1", idpURL+"/token"
-	web := transport(func(r *http.Request) (*http.Response, error) {
-		if r.URL.Host == "api.github.com" {
-			status, text := 200, `{"id":90071992547409931,"login":"alice","name":"Alice","email":null}`
-			if !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer at-") {
-				status, text = 401, "{}"
+	w := newWorldAt(t, 1, bare(gitHubUser), func(o *Options) {
+		web := o.Transport
+		o.Transport = transport(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Host != "api.github.com" {
+				return web.RoundTrip(r)
 			}
-			return &http.Response{StatusCode: status, Status: fmt.Sprint(status), Header: http.Header{}, Body: io.NopCloser(strings.NewReader(text)), Request: r}, nil
-		}
-		return w.idp.RoundTrip(r)
+			if !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer at-") {
+				return response(r, 401, "{}"), nil
+			}
+			return response(r, 200, `{"id":90071992547409931,"login":"alice","name":"Alice","email":null}`), nil
+		})
 	})
-	b, err := New(self, github, &Options{Resources: []string{endpoint}, Keys: testKeys, Transport: web, Scopes: []Scope{{Name: "notes:read"}, {Name: "notes:write"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.add(b)
 	tok := w.enter()
-	id, err := b.Verifier(endpoint).Verify(t.Context(), tok.access)
+	id, err := w.brokers[0].Verifier(endpoint).Verify(t.Context(), tok.access)
 	if err != nil || id.Subject != "90071992547409931" || id.Issuer != "https://id.example.com" {
 		t.Errorf("%+v, %v", id, err)
 	}
@@ -339,19 +327,17 @@ func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f
 func TestProviderCodeThatDoesNotReturn(t *testing.T) {
 	for name, way := range map[string]func(){"panic": func() { panic("no way") }, "goexit": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{t: t, idp: newIDP(t)}
 			armed := false
-			p := &Provider{AuthURL: idpURL + "/authorize?company=1", TokenURL: idpURL + "/token", ClientID: "front", ClientSecret: "hush", User: func(context.Context, *http.Client) (*auth.Identity, error) { way(); return nil, nil }}
-			b, err := New(self, p, &Options{Resources: []string{endpoint}, Keys: testKeys, Scopes: []Scope{{Name: "notes:read"}, {Name: "notes:write"}}, Transport: transport(func(r *http.Request) (*http.Response, error) {
-				if armed {
-					way()
-				}
-				return w.idp.RoundTrip(r)
-			})})
-			if err != nil {
-				t.Fatal(err)
-			}
-			w.add(b)
+			p := bare(func(context.Context, *http.Client) (*auth.Identity, error) { way(); return nil, nil })
+			w := newWorldAt(t, 1, p, func(o *Options) {
+				web := o.Transport
+				o.Transport = transport(func(r *http.Request) (*http.Response, error) {
+					if armed {
+						way()
+					}
+					return web.RoundTrip(r)
+				})
+			})
 			client, user := w.register(redirect), w.browser()
 			user.page("User", 503, "id.example.com does not answer. Try again in a minute.", user.allow(query(client)), nil)
 			armed = true
@@ -378,33 +364,6 @@ func TestProviderIsAway(t *testing.T) {
 			}
 		}
 	})
-}
-
-var update = flag.Bool("update", false, "write testdata anew")
-
-// The page that asks is as testdata has it, but for what is sealed.
-func TestQuestionPage(t *testing.T) {
-	w := newWorld(t, 1, nil)
-	for name, uri := range map[string]string{"local": redirect, "far": far} {
-		_, page, _ := w.browser().open(self+"/authorize?"+query(w.register(uri), "redirect_uri", uri).Encode(), nil)
-		before, after, _ := strings.Cut(page, "<style>")
-		_, after, _ = strings.Cut(after, "</style>")
-		page = before + after
-		page = hiddenForm.ReplaceAllString(page, `name="id" value="SEALED"`)
-		file := "testdata/question-" + name + ".html"
-		if *update {
-			if err := os.MkdirAll("testdata", 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file, []byte(page), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil || string(want) != page {
-			t.Errorf("%s differs (%v); go test -run TestQuestionPage -update writes it anew:\n%s", file, err, page)
-		}
-	}
 }
 
 // Whatever is sent as form, cookie, token or client id, nothing but what was sealed is

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -26,6 +27,7 @@ const (
 	discoveryAge    = time.Hour        // time for which the metadata of a provider is used
 	discoveryPause  = 10 * time.Second // interval after a discovery that failed
 	providerLeeway  = 30 * time.Second // by which the clock of a provider may differ
+	maxSubject      = 1 << 10          // bytes of the subject of a user
 )
 
 // upstream is a Provider in use. It is safe for concurrent use.
@@ -33,6 +35,7 @@ type upstream struct {
 	p      Provider
 	web    *http.Client
 	places chan struct{} // has a value for each request in progress
+	header atomic.Bool   // a provider without metadata takes the secret in the header only
 	lock   chan struct{} // has a value while found is used
 	found  *endpoints    // nil until the first use
 	failed error         // of the last discovery; nil if it succeeded
@@ -153,7 +156,11 @@ var errBadToken = errors.New("the ID token is not valid")
 // answer to all calls for discoveryPause.
 func (u *upstream) at(ctx context.Context) (*endpoints, error) {
 	if u.p.Issuer == "" {
-		return &endpoints{auth: u.p.AuthURL, token: u.p.TokenURL, revoke: u.p.RevokeURL}, nil
+		e := &endpoints{auth: u.p.AuthURL, token: u.p.TokenURL, revoke: u.p.RevokeURL, style: oauth2.AuthStyleInParams}
+		if u.header.Load() {
+			e.style = oauth2.AuthStyleInHeader
+		}
+		return e, nil
 	}
 	wait, stop := context.WithTimeout(ctx, providerTimeout)
 	defer stop()
@@ -209,25 +216,38 @@ func (u *upstream) discover(ctx context.Context) (*endpoints, error) {
 	return e, err
 }
 
-// config returns what x/oauth2 needs.
-func (u *upstream) config(e *endpoints, redirect string) *oauth2.Config {
-	return &oauth2.Config{
-		ClientID: u.p.ClientID, ClientSecret: u.p.ClientSecret, RedirectURL: redirect,
-		Endpoint: oauth2.Endpoint{AuthURL: e.auth, TokenURL: e.token, AuthStyle: e.style},
-	}
-}
-
-// exchange redeems a code.
-func (u *upstream) exchange(ctx context.Context, code, verifier, redirect string) (t *oauth2.Token, err error) {
+// request gets tokens by get. The secret is in the form if no metadata says where the
+// provider takes it. A provider that does not recognize the client there receives it in
+// the header, in this and all later requests. Nothing else is sent twice: a provider could
+// take a second request with the same code or token for theft.
+func (u *upstream) request(ctx context.Context, redirect string, get func(context.Context, *oauth2.Config) (*oauth2.Token, error)) (t *oauth2.Token, err error) {
 	e, err := u.at(ctx)
 	if err != nil {
 		return nil, err
 	}
-	err = u.ask(ctx, func(ctx context.Context) (err error) {
-		t, err = u.config(e, redirect).Exchange(ctx, code, oauth2.VerifierOption(verifier))
-		return err
+	c := &oauth2.Config{
+		ClientID: u.p.ClientID, ClientSecret: u.p.ClientSecret, RedirectURL: redirect,
+		Endpoint: oauth2.Endpoint{AuthURL: e.auth, TokenURL: e.token, AuthStyle: e.style},
+	}
+	send := func(ctx context.Context) (err error) { t, err = get(ctx, c); return err }
+	err = u.ask(ctx, send)
+	refused, ok := errors.AsType[*refusedError](err)
+	if u.p.Issuer != "" || u.p.ClientSecret == "" || e.style != oauth2.AuthStyleInParams || !ok || refused.status != http.StatusUnauthorized && refused.code != "invalid_client" {
+		return t, err
+	}
+	c.Endpoint.AuthStyle = oauth2.AuthStyleInHeader
+	if again := u.ask(ctx, send); again == nil {
+		u.header.Store(true)
+		return t, nil
+	}
+	return nil, err
+}
+
+// exchange redeems a code.
+func (u *upstream) exchange(ctx context.Context, code, verifier, redirect string) (*oauth2.Token, error) {
+	return u.request(ctx, redirect, func(ctx context.Context, c *oauth2.Config) (*oauth2.Token, error) {
+		return c.Exchange(ctx, code, oauth2.VerifierOption(verifier))
 	})
-	return t, err
 }
 
 // aboutUs are errors by which a provider refuses this server, not a user. Any other
@@ -240,14 +260,9 @@ var aboutUs = []string{
 
 // refresh gets newer tokens, keeping the refresh token if the provider gives no
 // other.
-func (u *upstream) refresh(ctx context.Context, t *oauth2.Token) (newer *oauth2.Token, err error) {
-	e, err := u.at(ctx)
-	if err != nil {
-		return nil, err
-	}
-	err = u.ask(ctx, func(ctx context.Context) (err error) {
-		newer, err = u.config(e, "").TokenSource(ctx, &oauth2.Token{RefreshToken: t.RefreshToken}).Token()
-		return err
+func (u *upstream) refresh(ctx context.Context, t *oauth2.Token) (*oauth2.Token, error) {
+	newer, err := u.request(ctx, "", func(ctx context.Context, c *oauth2.Config) (*oauth2.Token, error) {
+		return c.TokenSource(ctx, &oauth2.Token{RefreshToken: t.RefreshToken}).Token()
 	})
 	if refused, ok := errors.AsType[*refusedError](err); ok && !errors.Is(err, errBusy) && (refused.status == http.StatusUnauthorized || slices.Contains(aboutUs, refused.code)) {
 		err = fmt.Errorf("%w: %w", errBusy, err)
@@ -292,7 +307,7 @@ func (u *upstream) revoke(ctx context.Context, t *oauth2.Token) (ended bool, err
 
 // identify returns whose a token is: by its ID token, whose nonce must be nonce
 // unless that is "", or by Provider.User. Issuer is that of origin. nil without an
-// error means that the provider cannot tell.
+// error means that the answer does not say.
 func (u *upstream) identify(ctx context.Context, t *oauth2.Token, nonce string) (id *auth.Identity, err error) {
 	e, err := u.at(ctx)
 	if err != nil {
@@ -300,8 +315,6 @@ func (u *upstream) identify(ctx context.Context, t *oauth2.Token, nonce string) 
 	}
 	raw, _ := t.Extra("id_token").(string)
 	switch {
-	case e.ids != nil && raw == "" && nonce != "":
-		return nil, fmt.Errorf("%w: the provider sent none", errBadToken)
 	case e.ids != nil && raw != "":
 		err = u.ask(ctx, func(ctx context.Context) (err error) { id, err = u.verify(ctx, e.ids, raw, nonce); return err })
 	case u.p.User != nil:
@@ -320,6 +333,9 @@ func (u *upstream) identify(ctx context.Context, t *oauth2.Token, nonce string) 
 	}
 	if err != nil {
 		return nil, err
+	}
+	if len(id.Subject) > maxSubject {
+		return nil, fmt.Errorf("%w: the subject has more than %d bytes", errBadToken, maxSubject)
 	}
 	id.Issuer = u.origin()
 	return id, nil

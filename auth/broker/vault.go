@@ -182,10 +182,17 @@ func (v *vault) write(ctx context.Context, key scale.Key, prev scale.Rev, k *kep
 }
 
 // save keeps tokens in place of those that are there, and of those that a call is
-// about to get for them.
+// about to get for them. The refresh token of the login stays if there is no newer one: some
+// providers give one at the first visit of a user only. One of a service could be that of
+// another account.
 func (v *vault) save(ctx context.Context, principal, service string, t *oauth2.Token) error {
 	key, k := v.key(principal, service), keep(t)
-	return v.change(ctx, key, func(*kept) *kept { return k })
+	return v.change(ctx, key, func(before *kept) *kept {
+		if k.Refresh = t.RefreshToken; k.Refresh == "" && service == "" && before != nil && !before.Refused {
+			k.Refresh = before.Refresh
+		}
+		return k
+	})
 }
 
 // change replaces an entry by what fn makes of it; nil deletes it, and is what fn gets
@@ -207,9 +214,13 @@ func (v *vault) change(ctx context.Context, key scale.Key, fn func(*kept) *kept)
 }
 
 // forget deletes the tokens, and ends them at the provider before, where it can.
-// revoked reports whether it could.
-func (v *vault) forget(ctx context.Context, u refresher, principal, service string) (revoked bool, err error) {
+// revoked reports whether it could. With access, other tokens than those with that access
+// token stay.
+func (v *vault) forget(ctx context.Context, u refresher, principal, service, access string) (revoked bool, err error) {
 	err = v.change(ctx, v.key(principal, service), func(k *kept) *kept {
+		if k != nil && access != "" && k.Access != access {
+			return k
+		}
 		if k != nil {
 			revoked = v.end(ctx, u, k.token())
 		}
@@ -383,7 +394,7 @@ func (v *vault) await(ctx context.Context, u refresher, principal, service strin
 	defer leave()
 	for {
 		t, err := v.get(ctx, u, key, &wanted{})
-		if !errors.Is(err, errNone) && !errors.Is(err, errRefused) {
+		if !errors.Is(err, errNone) && !errors.Is(err, errRefused) && !errors.Is(err, errBusy) {
 			return t, err
 		}
 		if err := v.pause(ctx, wake, vaultPoll); err != nil {

@@ -209,7 +209,7 @@ func TestDuringRefresh(t *testing.T) {
 		revoked string
 	}{
 		"disconnected": {after: func(t *testing.T, b *vault, p *rotating) {
-			if revoked, err := b.forget(t.Context(), p, "idp#alice", "github"); !revoked || err != nil {
+			if revoked, err := b.forget(t.Context(), p, "idp#alice", "github", ""); !revoked || err != nil {
 				t.Error(revoked, err)
 			}
 		}, want: errNone.Error(), next: errNone.Error(), revoked: "refresh-1 refresh-2"},
@@ -328,7 +328,7 @@ func TestStoreBlinks(t *testing.T) {
 		if err := a.save(t.Context(), "idp#alice", "github", &oauth2.Token{AccessToken: "x"}); !errors.Is(err, errBusy) {
 			t.Errorf("without a store: %v", err)
 		}
-		if _, err := a.forget(t.Context(), p, "idp#alice", "github"); !errors.Is(err, errBusy) {
+		if _, err := a.forget(t.Context(), p, "idp#alice", "github", ""); !errors.Is(err, errBusy) {
 			t.Errorf("without a store: %v", err)
 		}
 	})

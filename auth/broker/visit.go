@@ -21,7 +21,7 @@ import (
 // visit is a user's way to a provider and back. It is sealed in a cookie of its
 // own, which is bound to its state.
 type visit struct {
-	purpose string // login; who: compare the user before a connection; or service
+	purpose string // toLogin, toCompare or toConnect
 	service string // of the services, "" for the login
 	data    string // what purpose needs, opaque here; at most 2 KiB
 	id      string // made of the state, so that each visit has its own
@@ -30,7 +30,7 @@ type visit struct {
 }
 
 // arrival is a visit that has come back. id is verified; it is nil if the service
-// cannot tell whose the token is.
+// does not say whose the token is.
 type arrival struct {
 	visit
 	token *oauth2.Token
@@ -40,7 +40,7 @@ type arrival struct {
 // The purposes of visits.
 const (
 	toLogin   = "login"
-	toCompare = "who"
+	toCompare = "compare" // the user with the caller, before a service is connected
 	toConnect = "service"
 )
 
@@ -49,6 +49,7 @@ const (
 	cookieVisit = "broker-visit-" // and its begin, and a hash of its state
 	timeToVisit = 10 * time.Minute
 	maxCookies  = 6 << 10 // bytes of all visits of a browser: the oldest goes
+	maxVisit    = 4_000   // bytes of one with its name: browsers drop a cookie above 4,096
 	visitParts  = 6
 )
 
@@ -96,13 +97,18 @@ func (v *visits) leave(w http.ResponseWriter, r *http.Request, u *upstream, to v
 	if len(scopes) > 0 {
 		q.Set("scope", strings.Join(scopes, " "))
 	}
-	if e.ids != nil && slices.Contains(scopes, "openid") {
+	if e.ids != nil {
 		to.nonce = rand.Text()
 		q.Set("nonce", to.nonce)
 	}
 	value := v.keeper.SealText("visit", state, to.purpose, to.service, to.data, to.verifier, to.nonce, strconv.FormatInt(time.Now().Add(timeToVisit).Unix(), 10))
+	name := cookieVisit + strconv.FormatInt(time.Now().Unix(), 36) + "-" + hash(state)[:16]
+	if len(v.b.browsers.name(name))+len(value) > maxVisit {
+		v.b.pages.fault(w, http.StatusBadRequest, "What the program sent is too long: its client_id, redirect_uri, state and scopes together.")
+		return
+	}
 	v.makeRoom(w, r, len(value))
-	v.b.browsers.set(w, cookieVisit+strconv.FormatInt(time.Now().Unix(), 36)+"-"+hash(state)[:16], value, timeToVisit)
+	v.b.browsers.set(w, name, value, timeToVisit)
 	between := "?"
 	if strings.Contains(e.auth, "?") {
 		between = "&"
@@ -212,6 +218,9 @@ func (v *visits) arrive(w http.ResponseWriter, r *http.Request, service string) 
 // errOther is the error of an answer that came from another provider.
 var errOther = errors.New("the answer came from another provider")
 
+// errNoCode is the error of an answer that has neither a code nor an error.
+var errNoCode = errors.New("the answer of the provider has no code")
+
 // received checks what a provider answered and gets its tokens.
 func (v *visits) received(ctx context.Context, u *upstream, from visit, q url.Values) (arrival, error) {
 	a := arrival{visit: from}
@@ -225,7 +234,7 @@ func (v *visits) received(ctx context.Context, u *upstream, from visit, q url.Va
 	case q.Get("error") != "":
 		return a, &refusedError{http.StatusSeeOther, q.Get("error")}
 	case q.Get("code") == "":
-		return a, fmt.Errorf("%w: it has no code", errOther)
+		return a, errNoCode
 	}
 	if a.token, err = u.exchange(ctx, q.Get("code"), from.verifier, v.callback(from)); err != nil {
 		return a, err

@@ -13,35 +13,45 @@ type watching struct {
 	store scale.Store
 
 	mu      sync.Mutex
-	watcher scale.Watcher // nil while no call waits
+	begun   bool          // a call has begun to watch
+	watcher scale.Watcher // nil until it has
 	calls   map[chan struct{}]string
 }
 
 // join returns a channel that receives after writes for a subject, until leave is
-// called. Some may be missed.
+// called. Some may be missed: callers look at the entry from time to time, too.
 func (w *watching) join(ctx context.Context, subject string) (wake <-chan struct{}, leave func()) {
 	c := make(chan struct{}, 1)
 	w.mu.Lock()
-	if w.watcher == nil {
-		w.watcher, w.calls = w.store.Watch(func(subject string, _ scale.Message) { w.wake(subject) }, func() { w.wake("") }), map[chan struct{}]string{}
+	if w.calls == nil {
+		w.calls = map[chan struct{}]string{}
 	}
 	w.calls[c] = subject
-	watcher := w.watcher
+	first, watcher := !w.begun, w.watcher
+	w.begun = true
 	w.mu.Unlock()
-	added := watcher.Add(ctx, subject) == nil
+	if first { // outside the lock, since it is users' code
+		watcher = w.store.Watch(func(subject string, _ scale.Message) { w.wake(subject) }, func() { w.wake("") })
+		w.mu.Lock()
+		w.watcher = watcher
+		w.mu.Unlock()
+	}
+	added := watcher != nil && watcher.Add(ctx, subject) == nil
 	return c, func() {
 		if added {
 			watcher.Remove(subject)
 		}
 		w.mu.Lock()
 		delete(w.calls, c)
-		last := len(w.calls) == 0
-		if last {
-			w.watcher = nil
+		last := w.watcher
+		if len(w.calls) == 0 {
+			w.watcher, w.begun = nil, false
+		} else {
+			last = nil
 		}
 		w.mu.Unlock()
-		if last {
-			watcher.Close() // waits for wake, which takes the lock
+		if last != nil {
+			last.Close() // waits for wake, which takes the lock
 		}
 	}
 }

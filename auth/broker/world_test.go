@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
+	"github.com/talaria-go/mcp/auth"
 	"github.com/talaria-go/mcp/auth/internal/issuing"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -97,7 +99,21 @@ func (p *idp) RoundTrip(r *http.Request) (*http.Response, error) {
 		p.forms = append(p.forms, form)
 		status, text = p.token(r, form)
 	}
-	return &http.Response{StatusCode: status, Status: http.StatusText(status), Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(text)), Request: r}, nil
+	return response(r, status, text), nil
+}
+
+// response is an answer to a request, with JSON and further headers.
+func response(r *http.Request, status int, text string, header ...string) *http.Response {
+	res := &http.Response{StatusCode: status, Status: fmt.Sprint(status), Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(text)), Request: r}
+	for i := 0; i < len(header); i += 2 {
+		res.Header.Set(header[i], header[i+1])
+	}
+	return res
+}
+
+// redeems reports whether a token request is right for a code, which was asked for with q.
+func redeems(form, q url.Values) bool {
+	return q != nil && issuing.Hash(form.Get("code_verifier")) == q.Get("code_challenge") && form.Get("redirect_uri") == q.Get("redirect_uri")
 }
 
 func asJSON(v any) string {
@@ -121,9 +137,9 @@ func (p *idp) token(r *http.Request, form url.Values) (int, string) {
 	user, nonce := "", ""
 	switch form.Get("grant_type") {
 	case "authorization_code":
-		q, ok := p.codes[form.Get("code")]
+		q := p.codes[form.Get("code")]
 		delete(p.codes, form.Get("code"))
-		if !ok || issuing.Hash(form.Get("code_verifier")) != q.Get("code_challenge") || form.Get("redirect_uri") != q.Get("redirect_uri") {
+		if !redeems(form, q) {
 			return 400, `{"error":"invalid_grant"}`
 		}
 		user, nonce = q.Get("user"), q.Get("nonce")
@@ -208,6 +224,14 @@ var testKeys = [][]byte{[]byte("a key of sixteen bytes or more")}
 // each.
 func newWorld(t testing.TB, replicas int, change func(*Options)) *world {
 	t.Helper()
+	return newWorldAt(t, replicas, &Provider{
+		Issuer: idpURL, ClientID: "front", ClientSecret: "hush", Scopes: []string{"openid", "email", "offline_access"}, Params: url.Values{"prompt": {"consent"}},
+	}, change)
+}
+
+// newWorldAt is newWorld with another provider for the login.
+func newWorldAt(t testing.TB, replicas int, p *Provider, change func(*Options)) *world {
+	t.Helper()
 	w := &world{t: t, idp: newIDP(t)}
 	store := scale.NewLocal()
 	for range replicas {
@@ -219,13 +243,19 @@ func newWorld(t testing.TB, replicas int, change func(*Options)) *world {
 		if change != nil {
 			change(o)
 		}
-		b, err := New(self, &Provider{Issuer: idpURL, ClientID: "front", ClientSecret: "hush", Scopes: []string{"openid", "email", "offline_access"}, Params: url.Values{"prompt": {"consent"}}}, o)
+		b, err := New(self, p, o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.add(b)
 	}
 	return w
+}
+
+// bare is a provider at the addresses of idp that has no ID tokens. user names the owner of a
+// token.
+func bare(user func(ctx context.Context, c *http.Client) (*auth.Identity, error)) *Provider {
+	return &Provider{AuthURL: idpURL + "/authorize?company=1", TokenURL: idpURL + "/token", ClientID: "front", ClientSecret: "hush", User: user}
 }
 
 // add adds a replica.
@@ -288,6 +318,7 @@ func (w *world) register(redirects ...string) string {
 type browser struct {
 	w   *world
 	jar http.CookieJar
+	raw bool // pages are as they were sent
 }
 
 func (w *world) browser() *browser {
@@ -295,7 +326,7 @@ func (w *world) browser() *browser {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return &browser{w, jar}
+	return &browser{w: w, jar: jar}
 }
 
 // open gets a page of the broker, or posts to it, and returns status, text and where
@@ -312,7 +343,11 @@ func (b *browser) open(where string, form url.Values) (int, string, string) {
 	}
 	rec := b.w.serve(r)
 	b.jar.SetCookies(r.URL, rec.Result().Cookies())
-	return rec.Code, html.UnescapeString(rec.Body.String()), rec.Header().Get("Location")
+	page := rec.Body.String()
+	if !b.raw {
+		page = html.UnescapeString(page)
+	}
+	return rec.Code, page, rec.Header().Get("Location")
 }
 
 // query is the authorization request of a client, with changes: a name and its value,
@@ -382,11 +417,11 @@ func codeForm(client, code string, changes ...string) url.Values {
 // tokens are what a client has.
 type tokens struct{ client, access, refresh string }
 
-// enter logs a user in with a new client and returns its tokens.
-func (w *world) enter() tokens {
+// enter logs a user in with a new client, whose query has changes, and returns its tokens.
+func (w *world) enter(changes ...string) tokens {
 	w.t.Helper()
 	client := w.register(redirect)
-	status, m := w.post("/token", codeForm(client, w.browser().login(query(client)).Get("code")))
+	status, m := w.post("/token", codeForm(client, w.browser().login(query(client, changes...)).Get("code")))
 	if status != 200 {
 		w.t.Fatal(status, m)
 	}

@@ -65,6 +65,9 @@ func newHandler(self string, idp *broker.Provider, keys ...[]byte) (http.Handler
 }
 
 func main() {
+	if len(os.Args) != 3 {
+		log.Fatal("usage: CLIENT_SECRET=… broker ISSUER CLIENT_ID")
+	}
 	idp := &broker.Provider{Issuer: os.Args[1], ClientID: os.Args[2], ClientSecret: os.Getenv("CLIENT_SECRET")}
 	address := cmp.Or(os.Getenv("ADDRESS"), "127.0.0.1:8080")
 	handler, err := newHandler("http://"+address, idp)

@@ -22,7 +22,7 @@ import (
 // Client is a program that wants tokens.
 type Client struct {
 	ID string // for logs and logins: the client_id, or of a sealed one a short name
-	// Name is what the client says of itself, on one line. Verified is who vouches for it:
+	// Name is what the client says of itself, on one line. Verified names what vouches for it:
 	// the host of its document, or "" for one that has registered itself.
 	Name, Verified string
 	RedirectURIs   []string
@@ -48,6 +48,15 @@ const (
 	maxName      = 100     // bytes
 	sealedClient = "r."    // begins a sealed client_id
 )
+
+// clients are those that are registered, configured, or known by a document. clients is safe
+// for concurrent use.
+type clients struct {
+	c         *Config
+	keeper    *Keeper
+	secrets   [][]byte // keys of the secrets of clients that are registered
+	documents documents
+}
 
 // metadata is what a client says of itself (RFC 7591, section 2).
 type metadata struct {
@@ -128,7 +137,7 @@ func Loopback(uri string) bool { return anyPort(uri) != "" }
 
 // register serves dynamic registration (RFC 7591). The client is sealed in its
 // client_id; nothing is kept.
-func (s *Server) register(w http.ResponseWriter, r *http.Request) {
+func (cs *clients) register(w http.ResponseWriter, r *http.Request) {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxForm))
 	var m metadata
 	if err != nil || decode(text, &m) != nil {
@@ -140,7 +149,7 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	known := []string{methodNone}
-	if s.c.Secrets {
+	if cs.c.Secrets {
 		known = append(known, methodBasic, methodPost)
 	}
 	if m.AuthMethod == "" {
@@ -161,16 +170,16 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 	now := time.Now().Unix()
 	m.Name = visible.Line(m.Name, maxName)
 	parts := append([]string{m.Name, m.AuthMethod, strconv.FormatBool(slices.Contains(m.GrantTypes, GrantRefresh)), strconv.FormatInt(now, 10)}, m.RedirectURIs...)
-	if sealed := s.Keeper.Seal("client", "", parts...); len(sealed) <= maxClient {
+	if sealed := cs.keeper.Seal("client", "", parts...); len(sealed) <= maxClient {
 		m.ID = sealedClient + base64.RawURLEncoding.EncodeToString(sealed)
 	} else {
 		refuse(w, "invalid_client_metadata", fmt.Sprintf("the metadata exceeds the limit of %d bytes", maxClient))
 		return
 	}
-	c, err := s.registered(m.ID)
+	c, err := cs.registered(m.ID)
 	if err == nil {
-		if err = s.c.Accept(r.Context(), c); err != nil {
-			s.c.Event("refused", c.ID, nil, err)
+		if err = cs.c.Accept(r.Context(), c); err != nil {
+			cs.c.Event("refused", c.ID, nil, err)
 		}
 	}
 	if err != nil {
@@ -185,7 +194,7 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 		Expires *int64   `json:"client_secret_expires_at,omitempty"`
 	}{metadata: m, Issued: now, Types: []string{"code"}}
 	if m.AuthMethod != methodNone {
-		answer.Secret, answer.Expires = secretOf(s.secrets[0], m.ID), new(int64)
+		answer.Secret, answer.Expires = secretOf(cs.secrets[0], m.ID), new(int64)
 	}
 	WriteJSON(w, http.StatusCreated, answer)
 }
@@ -201,9 +210,9 @@ func secretOf(key []byte, id string) string {
 var errUnknown = errors.New("the client is not registered here")
 
 // registered returns a client that is sealed in its id, or configured.
-func (s *Server) registered(id string) (*Client, error) {
-	for i := range s.c.Clients {
-		if known := s.c.Clients[i]; known.ID == id {
+func (cs *clients) registered(id string) (*Client, error) {
+	for i := range cs.c.Clients {
+		if known := cs.c.Clients[i]; known.ID == id {
 			known.full = id
 			return &known, nil
 		}
@@ -212,7 +221,7 @@ func (s *Server) registered(id string) (*Client, error) {
 	if !ok || len(id) > maxID {
 		return nil, errUnknown
 	}
-	p, ok := s.Keeper.OpenText("client", "", sealed, 5)
+	p, ok := cs.keeper.OpenText("client", "", sealed, 5)
 	if !ok {
 		return nil, errUnknown
 	}
@@ -227,7 +236,7 @@ func isDocument(id string) bool {
 
 // authenticate returns the client of a request to the token endpoint. Clients that
 // are a document are public, so that nothing is fetched for them here.
-func (s *Server) authenticate(r *http.Request) (*Client, bool) {
+func (cs *clients) authenticate(r *http.Request) (*Client, bool) {
 	id, secret, basic := r.BasicAuth()
 	if basic {
 		var err, err2 error
@@ -239,12 +248,12 @@ func (s *Server) authenticate(r *http.Request) (*Client, bool) {
 	} else {
 		id, secret = r.PostForm.Get("client_id"), r.PostForm.Get("client_secret")
 	}
-	c, err := s.registered(id)
+	c, err := cs.registered(id)
 	switch {
 	case err == nil:
 	case isDocument(id):
 		c = &Client{ID: id, Method: methodNone, full: id}
-		if known := s.documents.kept(id); known != nil {
+		if known := cs.documents.kept(id); known != nil {
 			c = known
 		}
 	default:
@@ -258,7 +267,7 @@ func (s *Server) authenticate(r *http.Request) (*Client, bool) {
 		return c, subtle.ConstantTimeCompare(a[:], b[:]) == 1
 	}
 	right := 0
-	for _, key := range s.secrets {
+	for _, key := range cs.secrets {
 		right |= subtle.ConstantTimeCompare([]byte(secretOf(key, id)), []byte(secret))
 	}
 	return c, right == 1

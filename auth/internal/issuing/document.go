@@ -42,13 +42,13 @@ type document struct {
 	until  time.Time
 }
 
-// init makes the cache. web nil stands for a client that reaches public addresses
-// and follows no redirects: a request for a document must not make this server
-// probe a private network.
+// init makes the cache. web nil stands for a client that reaches public addresses,
+// without a proxy, and follows no redirects: a request for a document must not make this
+// server probe a private network.
 func (d *documents) init(web *http.Client) {
 	if web == nil {
 		web = &http.Client{
-			Transport: outbound.New(outbound.Config{}), Timeout: fetchTimeout,
+			Transport: outbound.New(outbound.Config{Direct: true}), Timeout: fetchTimeout,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}
 	}
@@ -124,6 +124,8 @@ func (d *documents) fetch(ctx context.Context, id, host string) (*Client, time.D
 		return nil, 0, errors.New("the client_id in the client's metadata differs")
 	case m.AuthMethod != "" && m.AuthMethod != methodNone:
 		return nil, 0, errors.New("the client's metadata has a token_endpoint_auth_method other than none, which this server does not have for such clients")
+	case strings.TrimSpace(m.Name) == "":
+		return nil, 0, errors.New("the client's metadata has no client_name")
 	}
 	if err := m.check(); err != nil {
 		return nil, 0, err

@@ -104,11 +104,10 @@ const (
 
 // Server is the protocol of an authorization server.
 type Server struct {
-	Keeper    *Keeper
-	Users     *Users
-	c         Config
-	secrets   [][]byte // keys of the secrets of clients
-	documents documents
+	Keeper  *Keeper
+	Users   *Users
+	c       Config
+	clients clients
 }
 
 // New returns a Server. Its config must make sense, which the caller checks.
@@ -127,32 +126,32 @@ func New(c Config) (*Server, error) {
 	}
 	k := &Keeper{c.Issuer, bus.Guard(c.Store), seals}
 	s := &Server{Keeper: k, Users: &Users{k}, c: c}
+	s.clients.c, s.clients.keeper = &s.c, k
 	for _, key := range c.Keys {
 		derived, err := hkdf.Key(sha256.New, key, nil, "talaria secrets of clients", 32)
 		if err != nil {
 			return nil, err
 		}
-		s.secrets = append(s.secrets, derived)
+		s.clients.secrets = append(s.clients.secrets, derived)
 	}
-	s.documents.init(c.Documents)
+	s.clients.documents.init(c.Documents)
 	return s, nil
 }
 
 // SetDocuments has metadata of clients fetched by web, before the Server is used.
-func (s *Server) SetDocuments(web *http.Client) { s.documents.init(web) }
+func (s *Server) SetDocuments(web *http.Client) { s.clients.documents.init(web) }
 
-// Paths returns what the Server answers, by path and method. path is that of the
-// issuer.
-func (s *Server) Paths(path string) map[string]map[string]http.HandlerFunc {
+// Routes returns what the Server answers. path is that of the issuer.
+func (s *Server) Routes(path string) Routes {
 	post := func(fn http.HandlerFunc) map[string]http.HandlerFunc {
 		return map[string]http.HandlerFunc{http.MethodPost: open(fn), http.MethodOptions: open(nil)}
 	}
 	metadata := map[string]http.HandlerFunc{http.MethodGet: open(s.metadata), http.MethodOptions: open(nil)}
-	return map[string]map[string]http.HandlerFunc{
+	return Routes{
 		"/.well-known/oauth-authorization-server" + path: metadata,
 		"/.well-known/openid-configuration" + path:       metadata,
 		path + "/.well-known/openid-configuration":       metadata,
-		path + "/register":                               post(s.register),
+		path + "/register":                               post(s.clients.register),
 		path + "/token":                                  post(s.token),
 		path + "/revoke":                                 post(s.revoke),
 		path + "/authorize":                              {http.MethodGet: s.authorize},
@@ -224,8 +223,8 @@ func (s *Server) resource(q url.Values) string {
 	return ""
 }
 
-// SameResource reports whether two URLs name one resource: clients differ in the
-// slash of an empty path.
+// SameResource reports whether two URLs name one resource: clients differ in a slash at
+// the end.
 func SameResource(a, b string) bool {
 	return a == b || a == b+"/" || b == a+"/"
 }

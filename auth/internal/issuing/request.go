@@ -19,7 +19,7 @@ import (
 // Request is what a client asks its user for. It is made at the authorization
 // endpoint, and ends with SendBack.
 type Request struct {
-	// Client is the client, Name what it says of itself, and Verified who vouches for that.
+	// Client is the client, Name what it says of itself, and Verified what vouches for that.
 	Client, Name, Verified string
 	Redirect               string
 	Resource               string
@@ -81,9 +81,9 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	c, err := s.registered(q.Get("client_id"))
+	c, err := s.clients.registered(q.Get("client_id"))
 	if err != nil && isDocument(q.Get("client_id")) {
-		c, err = s.documents.client(r.Context(), q.Get("client_id"))
+		c, err = s.clients.documents.client(r.Context(), q.Get("client_id"))
 	}
 	switch {
 	case errors.Is(err, errUnknown):
@@ -165,7 +165,7 @@ func Hash(text string) string {
 }
 
 // SameSite reports whether a form comes from a page of this server, as far as the
-// browser tells.
+// browser says.
 func SameSite(r *http.Request) bool {
 	from := r.Header.Get("Sec-Fetch-Site")
 	return from == "" || from == "same-origin"

@@ -72,7 +72,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	if !s.form(w, r) {
 		return
 	}
-	c, ok := s.authenticate(r)
+	c, ok := s.clients.authenticate(r)
 	if !ok {
 		refuse(w, "invalid_client", "the client is not known here, or its secret is wrong: register again")
 		return
@@ -151,10 +151,13 @@ func (s *Server) redeem(w http.ResponseWriter, r *http.Request, c *Client) error
 	redirect, challenge, bound := t.more[0], t.more[1], t.more[2]
 	var u *User
 	var l *Login
+	var at int64 // of an attempt whose answer was lost
 	err = s.Users.Change(r.Context(), t.user, func(now *User) (bool, error) {
 		u, l = now, now.Logins[t.login]
 		wrong := ""
 		switch {
+		case l != nil && l.Number == 1 && l.At == at:
+			return false, nil
 		case l == nil:
 			return false, invalid("the code is unknown, used or too old")
 		case l.Number != 0:
@@ -176,6 +179,7 @@ func (s *Server) redeem(w http.ResponseWriter, r *http.Request, c *Client) error
 		}
 		l.Key = key
 		s.next(l, 1)
+		at = l.At
 		return true, nil
 	})
 	if err != nil {
@@ -293,7 +297,7 @@ func (s *Server) revoke(w http.ResponseWriter, r *http.Request) {
 	}
 	client := ""
 	if _, _, basic := r.BasicAuth(); basic || s.c.Secrets || r.PostForm.Has("client_id") {
-		c, ok := s.authenticate(r)
+		c, ok := s.clients.authenticate(r)
 		if !ok {
 			refuse(w, "invalid_client", "the client is not known here, or its secret is wrong")
 			return

@@ -12,7 +12,7 @@ import (
 	"github.com/talaria-go/mcp/scale"
 )
 
-// User is the entry of a user in the store: who it is, and the logins of the
+// User is the entry of a user in the store: the principal, and the logins of the
 // programs that the user has let in.
 type User struct {
 	Issuer  string
