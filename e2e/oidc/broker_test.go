@@ -23,6 +23,9 @@ import (
 
 const installed = "e2e/run broker sets it"
 
+// question is the title of the page of the broker.
+const question = "Let a program in? – Notes"
+
 // program is a process, with the lines that it prints.
 type program struct {
 	t     *testing.T
@@ -74,39 +77,75 @@ func (p *program) line() string {
 	return p.lines.Text()
 }
 
-// broker starts the provider of npm and the example, and returns the address of the example.
-func broker(t *testing.T) string {
+// idp is a provider that knows the example.
+type idp struct {
+	issuer string
+	pages  []string // titles of its forms at the first login
+}
+
+// fromNPM starts the provider of npm, which lets everyone in.
+func fromNPM(t *testing.T, callback string) idp {
 	t.Helper()
-	node, modules := testdep.Env(t, "E2E_NODE", installed), testdep.Env(t, "E2E_MODULES", installed)
+	p := start(t, programs(t), nil, testdep.Env(t, "E2E_NODE", installed), "idp.mjs", callback)
+	return idp{strings.TrimPrefix(p.line(), "listening on "), []string{"Sign-in", "Sign-in"}}
+}
+
+// programs returns a directory with the programs, next to the packages of npm.
+func programs(t *testing.T) string {
+	t.Helper()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("programs")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
+	if err := os.Symlink(testdep.Env(t, "E2E_MODULES", installed), filepath.Join(dir, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
+	return dir
+}
+
+// freeAddress returns an address of this machine that a program can listen on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := listener.Addr().String()
-	listener.Close() // for the example
-	idp := start(t, dir, nil, node, "idp.mjs", "http://"+address+"/callback")
-	issuer := strings.TrimPrefix(idp.line(), "listening on ")
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// site is the example in front of a provider.
+type site struct {
+	idp
+	self  string
+	users int // that have logged in so far
+}
+
+// user returns the next user, whom the provider knows.
+func (s *site) user() *person {
+	s.users++
+	return newPerson(fmt.Sprint("user", s.users))
+}
+
+// broker starts a provider, and the example in front of it.
+func broker(t *testing.T, provider func(t *testing.T, callback string) idp) *site {
+	t.Helper()
+	address := freeAddress(t)
+	s := &site{idp: provider(t, "http://"+address+"/callback"), self: "http://" + address}
 	notes := filepath.Join(t.TempDir(), "notes")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", notes, "github.com/talaria-go/mcp/examples/broker").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	start(t, dir, []string{"CLIENT_SECRET=a-secret-of-the-notes-server", "ADDRESS=" + address}, notes, issuer, "notes")
-	for range 100 {
+	start(t, t.TempDir(), []string{"CLIENT_SECRET=a-secret-of-the-notes-server", "ADDRESS=" + address}, notes, s.issuer, "notes")
+	for range 200 {
 		if conn, err := net.Dial("tcp", address); err == nil {
 			conn.Close()
-			return "http://" + address
+			return s
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
 	t.Fatal("the example does not listen")
-	return ""
+	return nil
 }
 
 // answers lets a program ask alice for visits, and returns what it says besides.
@@ -129,11 +168,28 @@ func answers(t *testing.T, alice *person, p *program) (said []string) {
 	return said
 }
 
-// TestBrokerOwn logs in by the client of this module in both eras, and asks for a scope later.
-func TestBrokerOwn(t *testing.T) {
-	self := broker(t)
+// TestBrokerOwn logs in by the client of this module.
+func TestBrokerOwn(t *testing.T) { own(t, broker(t, fromNPM)) }
+
+// TestBrokerClients logs in by clients of others.
+func TestBrokerClients(t *testing.T) { clients(t, broker(t, fromNPM)) }
+
+// TestBrokerRemote logs in by mcp-remote.
+func TestBrokerRemote(t *testing.T) { remote(t, broker(t, fromNPM)) }
+
+// TestBrokerKeycloak logs in by all of them, in front of Keycloak.
+func TestBrokerKeycloak(t *testing.T) {
+	s := broker(t, keycloak)
+	for name, login := range map[string]func(*testing.T, *site){"own": own, "clients": clients, "remote": remote, "opencode": opencode} {
+		t.Run(name, func(t *testing.T) { login(t, s) })
+	}
+}
+
+// own logs in by the client of this module in both eras, and asks for a scope later.
+func own(t *testing.T, s *site) {
+	self := s.self
 	for _, revision := range []protocol.Revision{protocol.V20251125, protocol.V20260728} {
-		alice := newPerson("alice" + revision.String())
+		alice := s.user()
 		authorized, err := oauth.New(self+"/mcp", &oauth.Options{Grant: &oauth.AuthorizationCode{Agent: &oauth.Loopback{
 			Browse: func(ctx context.Context, address string) error { _, err := alice.visit(ctx, address); return err },
 			Prompt: func(string) {},
@@ -169,17 +225,9 @@ func TestBrokerOwn(t *testing.T) {
 	}
 }
 
-// TestBrokerClients logs in by clients of others.
-func TestBrokerClients(t *testing.T) {
-	self := broker(t)
-	node := testdep.Env(t, "E2E_NODE", installed)
-	programs := t.TempDir()
-	if err := os.CopyFS(programs, os.DirFS("programs")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(testdep.Env(t, "E2E_MODULES", installed), filepath.Join(programs, "node_modules")); err != nil {
-		t.Fatal(err)
-	}
+// clients logs in by the official clients in TypeScript and Python, in both eras.
+func clients(t *testing.T, s *site) {
+	self, node, dir := s.self, testdep.Env(t, "E2E_NODE", installed), programs(t)
 	python := os.Getenv("E2E_PYTHON")
 	for _, tt := range []struct {
 		name, revision, note string
@@ -197,12 +245,14 @@ func TestBrokerClients(t *testing.T) {
 			if tt.command[0] == "" {
 				t.Skip("E2E_PYTHON: " + installed)
 			}
-			alice := newPerson("alice " + tt.name)
-			said := answers(t, alice, start(t, programs, nil, tt.command[0], tt.command[1:]...))
+			alice := s.user()
+			said := answers(t, alice, start(t, dir, nil, tt.command[0], tt.command[1:]...))
 			want := []string{"said noted", `said ["` + tt.note + `"]`, "spoke " + tt.revision}
-			pages := []string{"Let a program in? – Notes", "Sign-in", "Sign-in", "Let a program in? – Notes"}
+			pages := append([]string{question}, s.pages...)
 			if tt.note == "" {
-				want, pages = []string{"said []", want[2]}, pages[:3]
+				want = []string{"said []", want[2]}
+			} else {
+				pages = append(pages, question)
 			}
 			if seen := alice.seen(); !slices.Equal(said, want) || !slices.Equal(seen, pages) {
 				t.Errorf("it said %q, want %q; alice saw %q", said, want, seen)
@@ -211,15 +261,15 @@ func TestBrokerClients(t *testing.T) {
 	}
 }
 
-// TestBrokerRemote logs in by mcp-remote, which connects programs that speak stdio.
-func TestBrokerRemote(t *testing.T) {
-	self := broker(t)
+// remote logs in by mcp-remote, which connects programs that speak stdio.
+func remote(t *testing.T, s *site) {
+	self := s.self
 	node, modules := testdep.Env(t, "E2E_NODE", installed), testdep.Env(t, "E2E_MODULES", installed)
-	alice := newPerson("alice")
-	remote := client.Command(node, filepath.Join(modules, "mcp-remote/dist/proxy.js"), self+"/mcp")
-	remote.Env = []string{"MCP_REMOTE_CONFIG_DIR=" + t.TempDir(), "PATH=/nowhere"} // no browser but alice's
+	alice := s.user()
+	proxy := client.Command(node, filepath.Join(modules, "mcp-remote/dist/proxy.js"), self+"/mcp")
+	proxy.Env = []string{"MCP_REMOTE_CONFIG_DIR=" + t.TempDir(), "PATH=/nowhere"} // no browser but alice's
 	said, stderr := io.Pipe()
-	remote.Stderr = stderr
+	proxy.Stderr = stderr
 	go func() {
 		var seen []string
 		for lines := bufio.NewScanner(said); lines.Scan(); {
@@ -235,7 +285,7 @@ func TestBrokerRemote(t *testing.T) {
 		}
 	}()
 	defer stderr.Close()
-	c, err := client.Connect(t.Context(), remote, &client.Options{Timeout: time.Minute})
+	c, err := client.Connect(t.Context(), proxy, &client.Options{Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	front "github.com/talaria-go/mcp/auth/broker"
 	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
@@ -28,7 +29,7 @@ func TestBrokerConformance(t *testing.T) {
 	}
 	l.Close() // for the suite
 	p := newProvider(t)
-	endpoint, issuer, _ := newDoor(t, p, "http://127.0.0.1:"+port+"/callback")
+	endpoint, issuer, _ := newDoor(t, p, front.Client{ID: "suite", Name: "Suite", RedirectURIs: []string{"http://127.0.0.1:" + port + "/callback"}})
 	suite := filepath.Join(modules, "@modelcontextprotocol", "conformance", "dist", "index.js")
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // the suite waits for five
 	defer cancel()

@@ -22,18 +22,14 @@ import (
 )
 
 // newDoor starts a server behind a broker whose users log in at p, and returns its
-// URL and where its broker is. The client suite has those redirects.
-func newDoor(t *testing.T, p *provider, redirects ...string) (endpoint, issuer string, door *front.Broker) {
+// URL and where its broker is.
+func newDoor(t *testing.T, p *provider, clients ...front.Client) (endpoint, issuer string, door *front.Broker) {
 	t.Helper()
 	const secret = "front-secret"
 	server := httptest.NewUnstartedServer(nil)
 	issuer = "http://" + server.Listener.Addr().String()
 	endpoint = issuer + "/mcp"
 	p.RegisterFront("front", secret, issuer+"/callback")
-	var clients []front.Client
-	if len(redirects) > 0 {
-		clients = []front.Client{{ID: "suite", Name: "Suite", RedirectURIs: redirects}}
-	}
 	door, err := front.New(issuer, &front.Provider{Issuer: p.url, ClientID: "front", ClientSecret: secret, Scopes: []string{"openid", "email", "offline_access"}}, &front.Options{
 		Resources: []string{endpoint}, Keys: [][]byte{[]byte("sixteen bytes or more of it")}, Store: scale.NewLocal(), Clients: clients,
 		Scopes: []front.Scope{{Name: "notes:read", Allows: "read your notes"}, {Name: "notes:write", Allows: "change them"}},

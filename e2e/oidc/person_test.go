@@ -24,7 +24,22 @@ type person struct {
 
 func newPerson(name string) *person {
 	jar, _ := cookiejar.New(nil) // has no error
-	return &person{name: name, browser: &http.Client{Jar: jar}}
+	return &person{name: name, browser: &http.Client{Jar: secureJar{jar}}}
+}
+
+// secureJar sends secure cookies to this machine over http, too, as browsers do.
+type secureJar struct{ http.CookieJar }
+
+func (j secureJar) SetCookies(u *url.URL, cookies []*http.Cookie) {
+	j.CookieJar.SetCookies(secure(u), cookies)
+}
+
+func (j secureJar) Cookies(u *url.URL) []*http.Cookie { return j.CookieJar.Cookies(secure(u)) }
+
+func secure(u *url.URL) *url.URL {
+	secure := *u
+	secure.Scheme = "https"
+	return &secure
 }
 
 // The parts of a form. Those of the pages here have their attributes in quotes, or no
