@@ -284,6 +284,25 @@ func TestScreens(t *testing.T) {
 // judge lets axe look at a screen.
 func (s *screen) judge(b *tab, axe string) {
 	b.t.Helper()
+	b.judge(axe, minRules, func(scheme string) {
+		if s.picture != "" && *pictures != "" {
+			b.picture(filepath.Join(*pictures, s.picture+"-"+scheme+".png"))
+		}
+	})
+	if *screens != "" {
+		s.shoot(b)
+	}
+	roles := eval[string](b, `[...document.querySelectorAll('header, nav, main, body > section')].filter(e => e.checkVisibility()).map(e => ({ HEADER: 'banner', NAV: 'navigation', MAIN: 'main', SECTION: 'region' })[e.tagName]).join(' ')`)
+	if roles != s.landmarks {
+		b.t.Errorf("the landmarks are %q, and not %q", roles, s.landmarks)
+	}
+	b.wide()
+}
+
+// judge lets axe look at what is shown, in both schemes, of which that many rules must have
+// passed. shown is called in each.
+func (b *tab) judge(axe string, rules int, shown func(scheme string)) {
+	b.t.Helper()
 	if !eval[bool](b, "'axe' in window") {
 		eval[bool](b, axe+"; true")
 	}
@@ -301,21 +320,11 @@ func (s *screen) judge(b *tab, axe string) {
 				b.t.Logf("%.200s: %s", n.HTML, n.FailureSummary)
 			}
 		}
-		if len(report.Passed) < minRules {
+		if len(report.Passed) < rules {
 			b.t.Errorf("%s: only %d rules passed: %q", scheme, len(report.Passed), report.Passed)
 		}
-		if s.picture != "" && *pictures != "" {
-			b.picture(filepath.Join(*pictures, s.picture+"-"+scheme+".png"))
-		}
+		shown(scheme)
 	}
-	if *screens != "" {
-		s.shoot(b)
-	}
-	roles := eval[string](b, `[...document.querySelectorAll('header, nav, main, body > section')].filter(e => e.checkVisibility()).map(e => ({ HEADER: 'banner', NAV: 'navigation', MAIN: 'main', SECTION: 'region' })[e.tagName]).join(' ')`)
-	if roles != s.landmarks {
-		b.t.Errorf("the landmarks are %q, and not %q", roles, s.landmarks)
-	}
-	b.wide()
 }
 
 // shoot writes a screen to files, in both themes and widths.
