@@ -552,18 +552,20 @@ func TestURLRequired(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			opts := only(protocol.V20251125)
-			opts.ElicitURL = func(_ context.Context, q *protocol.ElicitParams) (*protocol.ElicitResult, error) {
-				if q.URL != "https://example.com/connect" || q.Message != "Authorize" {
-					t.Errorf("asked %+v", q)
+			synctest.Test(t, func(t *testing.T) {
+				opts := only(protocol.V20251125)
+				opts.ElicitURL = func(_ context.Context, q *protocol.ElicitParams) (*protocol.ElicitResult, error) {
+					if q.URL != "https://example.com/connect" || q.Message != "Authorize" {
+						t.Errorf("asked %+v", q)
+					}
+					return tt.answer()
 				}
-				return tt.answer()
-			}
-			c := connect(t, scripted(t, play), opts)
-			r, err := c.Call(t.Context(), "x", nil, tt.options...)
-			if tt.fails != (code(err) == codeURLRequired) || !tt.fails && (err != nil || r.Text() != "done") {
-				t.Errorf("%+v, %v", r, err)
-			}
+				c := connect(t, scripted(t, play), opts)
+				r, err := c.Call(t.Context(), "x", nil, tt.options...)
+				if tt.fails != (code(err) == codeURLRequired) || !tt.fails && (err != nil || r.Text() != "done") {
+					t.Errorf("%+v, %v", r, err)
+				}
+			})
 		})
 	}
 }

@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/client/config"
@@ -307,7 +309,14 @@ func TestManyCallers(t *testing.T) {
 // TestSessionsKeepTheirState has sessions of one principal, whose state at a legacy upstream
 // must not mix.
 func TestSessionsKeepTheirState(t *testing.T) {
-	up := newServer(t, "up", nil, protocol.V20250618)
+	ended, logger := make(chan error, 3), zerolog.Nop()
+	up := mcp.NewServer(mcp.Info{Name: "up", Version: "1"}, &mcp.Options{Revisions: []protocol.Revision{protocol.V20250618}, Logger: &logger,
+		OnSessionEnd: func(_ *mcp.Frame, reason error) {
+			select {
+			case ended <- reason:
+			default: // that of the list connection
+			}
+		}})
 	up.MustAdd(mcp.Tool("count", func(f *mcp.Frame, _ struct{}) (int, error) {
 		n, _ := f.Get("n")
 		count, _ := n.(int)
@@ -331,16 +340,13 @@ func TestSessionsKeepTheirState(t *testing.T) {
 		}
 	}
 	// Connections go with their sessions.
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		g.pool.mu.Lock()
-		n := len(g.pool.all)
-		g.pool.mu.Unlock()
-		if n == 0 {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%d connections are left", n)
-		}
+	for range 3 {
+		<-ended
+	}
+	g.pool.mu.Lock()
+	defer g.pool.mu.Unlock()
+	if n := len(g.pool.all); n > 0 {
+		t.Errorf("%d connections are left", n)
 	}
 }
 

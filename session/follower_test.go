@@ -200,13 +200,19 @@ func (f *team) call() core.AnswerStream {
 type listener struct {
 	sink
 	client
-	done  chan struct{} // closed when it was served
-	once  sync.Once
-	err   error
-	opens atomic.Int64
+	done   chan struct{} // closed when it was served
+	once   sync.Once
+	err    error
+	opens  atomic.Int64
+	opened chan struct{} // closed by the first of opens, unless nil
 }
 
-func (l *listener) Open() error { l.opens.Add(1); return nil }
+func (l *listener) Open() error {
+	if l.opens.Add(1) == 1 && l.opened != nil {
+		close(l.opened)
+	}
+	return nil
+}
 
 // leave hangs up.
 func (l *listener) leave() {
@@ -781,18 +787,15 @@ func TestFollowerHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	back := func() *listener {
-		l := &listener{client: newClient(), done: make(chan struct{})}
+		l := &listener{client: newClient(), done: make(chan struct{}), opened: make(chan struct{})}
 		go func() {
 			defer close(l.done)
 			l.err = there.ServeStream(last, l)
 		}()
-		for l.opens.Load() == 0 {
-			select {
-			case <-l.done:
-				t.Fatalf("the stream ended before it was open: %v", l.err)
-			default:
-				time.Sleep(time.Millisecond)
-			}
+		select {
+		case <-l.opened:
+		case <-l.done:
+			t.Fatalf("the stream ended before it was open: %v", l.err)
 		}
 		return l
 	}

@@ -33,10 +33,8 @@ var waits = map[string][]string{
 		"scale/redis/server_test.go eventually", "scale/redis/server_test.go run", "scale/redis/webhooks_test.go TestWebhooks",
 	},
 	"it polls a server, or is slow, where sockets or a lock keep it out of a bubble": {
-		"client/asking_test.go TestURLRequired", "client/waits_test.go answerBut", "gateway/reload_test.go TestApply",
-		"gateway/reload_test.go TestSessionsKeepTheirState", "internal/test/lists/webhooks_test.go wait",
+		"client/waits_test.go answerBut", "gateway/reload_test.go TestApply", "internal/test/lists/webhooks_test.go wait",
 		"internal/test/sessions/drain_test.go TestDrain", "internal/test/soak/drainload_test.go TestDrainMany",
-		"session/follower_test.go TestFollowerHeld",
 	},
 }
 
