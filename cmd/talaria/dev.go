@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"reflect"
 	"sync"
@@ -23,6 +22,7 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/dev"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/proxy"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -89,7 +89,7 @@ func (d *devCommand) command() *cobra.Command {
 }
 
 func (d *devCommand) run(ctx context.Context, pkg string) (err error) {
-	ctx, d.end = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, d.end = terminal.UntilSignal(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer d.end()
 	d.logger = zerolog.New(zerolog.ConsoleWriter{Out: d.console.ErrLines(), NoColor: true}).Level(zerolog.WarnLevel - zerolog.Level(min(d.verbose, 2))).With().Timestamp().Logger()
 	if d.http != "" {

@@ -18,6 +18,7 @@ import (
 	"github.com/talaria-go/mcp/client/config"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/proxy"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
 	"github.com/talaria-go/mcp/gateway"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/toolsearch"
@@ -99,7 +100,7 @@ func (g *gatewayCommand) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if g.sessions < 1 || g.idle <= 0 {
 		return usage("--max-sessions and --session-idle must be more than 0")
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := terminal.UntilSignal(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	g.inputs = &inputs{console: g.console}
 	file, err := g.read()

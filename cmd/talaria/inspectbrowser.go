@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -82,7 +81,7 @@ func (b *inBrowser) run(ctx context.Context, args []string) error {
 			return err
 		}
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := terminal.UntilSignal(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var all []*inspector.Inspector
 	if b.file != "" {

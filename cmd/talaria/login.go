@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -58,7 +57,7 @@ func (l *loginCommand) command() *cobra.Command {
 		Example: "  talaria login https://example.com/mcp\n  talaria login https://example.com/mcp --manual\n  talaria login https://example.com/mcp --scope \"notes:read notes:write\"\n" +
 			"  talaria login https://example.com/mcp --client-id ci --client-secret-file secret --client-credentials\n  talaria login --list",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := terminal.UntilSignal(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			switch {
 			case l.list && len(args) > 0:

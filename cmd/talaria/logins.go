@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"os"
-	"os/signal"
 	"strings"
 	"syscall"
 	"time"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/login"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
 )
 
 func logoutCommand(c *console.Console) *cobra.Command {
@@ -21,7 +21,7 @@ func logoutCommand(c *console.Console) *cobra.Command {
 		Use: "logout (URL | --all)", Short: "Revoke a login and delete it", GroupID: groupAuth, Args: between(0, 1),
 		Long: "Logout tells the authorization server that the token has ended, where that is possible,\nand forgets the login in any case.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := terminal.UntilSignal(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			if all == (len(args) > 0) {
 				return usage("give either a URL or --all").with("talaria login --list lists the logins")

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/signal"
 	"strings"
 	"syscall"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/login"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/proxy"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
@@ -94,7 +94,7 @@ func (p *proxyCommand) run(cmd *cobra.Command, target []string) error {
 		}
 		target = []string{address}
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := terminal.UntilSignal(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	logger := zerolog.New(zerolog.ConsoleWriter{Out: p.console.ErrLines(), NoColor: true}).Level(p.level()).With().Timestamp().Logger()
 	t, err := p.transport(kindAny, target, p.console.ErrLines())

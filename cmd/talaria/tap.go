@@ -18,6 +18,7 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/login"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/record"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
 	"github.com/talaria-go/mcp/internal/tooling/recording"
 )
 
@@ -112,7 +113,7 @@ func (t *tapCommand) run(ctx context.Context, target []string) error {
 
 // serve passes HTTP requests on until ctx ends.
 func (t *tapCommand) serve(ctx context.Context, w *recording.Writer, to *url.URL) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := terminal.UntilSignal(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	listener, err := net.Listen("tcp", t.http)
 	if err != nil {

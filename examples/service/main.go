@@ -36,8 +36,15 @@ func main() {
 }
 
 func serve(s *mcp.Server, addr string, grace time.Duration) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel()
+		<-signals // the second one ends the program at once
+		os.Exit(1)
+	}()
 
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", s.Handler())
@@ -62,7 +69,6 @@ func serve(s *mcp.Server, addr string, grace time.Duration) error {
 	case err := <-served:
 		return err
 	case <-ctx.Done():
-		stop() // a second signal kills
 	}
 	_ = notify("STOPPING=1") // without the message systemd waits for the end
 

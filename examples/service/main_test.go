@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/test/testdep"
+	"github.com/talaria-go/mcp/internal/test/testproc"
 )
 
 // timeLimit is the longest wait of a test.
@@ -172,7 +173,7 @@ func TestRestart(t *testing.T) {
 	}
 	s.greets(t)
 
-	// The second signal kills.
+	// The second signal ends the process, also when both come at once.
 	if err := second.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
@@ -180,8 +181,12 @@ func TestRestart(t *testing.T) {
 	if err := second.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	err = second.Wait()
-	if status, ok := second.ProcessState.Sys().(syscall.WaitStatus); !ok || !status.Signaled() || status.Signal() != syscall.SIGINT {
+	if err = second.Wait(); second.ProcessState.ExitCode() != 1 {
 		t.Errorf("after a second signal: %v", err)
+	}
+	third := s.start(t)
+	testproc.SignalTwice(t, third.Process)
+	if err := third.Wait(); !testproc.Killed(third.ProcessState, 1) {
+		t.Errorf("after two signals: %v", err)
 	}
 }

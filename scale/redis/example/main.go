@@ -70,8 +70,15 @@ func main() {
 }
 
 func serve(addr string, grace time.Duration, early bool) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel()
+		<-signals // the second one ends the program at once
+		os.Exit(1)
+	}()
 	var keys [][]byte
 	for key := range strings.SplitSeq(os.Getenv("STATE_KEYS"), ",") {
 		if len(key) < 16 {
@@ -110,7 +117,6 @@ func serve(addr string, grace time.Duration, early bool) error {
 	case err := <-served:
 		return errors.Join(err, s.Shutdown(context.Background()))
 	case <-ctx.Done():
-		stop() // a second signal kills
 		log.Info().Stringer("within", grace).Msg("clients are sent to the other replicas; a second signal ends at once")
 	}
 	if early {

@@ -9,12 +9,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/talaria-go/mcp/internal/test/testdep"
+	"github.com/talaria-go/mcp/internal/test/testproc"
 )
 
 func TestCheck(t *testing.T) {
@@ -142,8 +142,8 @@ func TestProject(t *testing.T) {
 	}
 }
 
-// serves checks that the program is ready until it is asked to end, is there for a
-// while then, and ends at once when it is asked again.
+// serves checks that the program is ready until it is asked to end, and ends at once when it
+// is asked again, however soon.
 func serves(t *testing.T, dir string) {
 	t.Helper()
 	program := filepath.Join(dir, "weather.exe")
@@ -158,12 +158,9 @@ func serves(t *testing.T, dir string) {
 	}
 	address := free.Addr().String()
 	free.Close()
-	for _, tt := range []struct {
-		grace  string
-		twice  bool
-		killed bool
-	}{{"1s", false, false}, {"1h", true, true}} {
-		cmd := exec.CommandContext(t.Context(), program, "-http", address, "-grace", tt.grace)
+	const once, twice, atOnce = 0, 1, 2
+	for signals, grace := range []time.Duration{once: time.Second, twice: time.Hour, atOnce: time.Hour} {
+		cmd := exec.CommandContext(t.Context(), program, "-http", address, "-grace", grace.String())
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -189,30 +186,20 @@ func serves(t *testing.T, dir string) {
 		if got := statusOf("/livez"); got != http.StatusOK {
 			t.Errorf("/livez: %d", got)
 		}
-		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		if signals == atOnce {
+			testproc.SignalTwice(t, cmd.Process)
+		} else if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
-		ended := make(chan struct{})
-		var asking sync.WaitGroup
-		if tt.twice {
+		if signals == twice {
 			until("/readyz", http.StatusServiceUnavailable)
-			asking.Go(func() { // a signal right after the first is part of it
-				for again := time.NewTicker(100 * time.Millisecond); ; {
-					_ = cmd.Process.Signal(syscall.SIGTERM) // an error says that it has ended
-					select {
-					case <-ended:
-						again.Stop()
-						return
-					case <-again.C:
-					}
-				}
-			})
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
 		}
 		err := cmd.Wait()
-		close(ended)
-		asking.Wait()
-		if (err != nil) != tt.killed {
-			t.Errorf("with a grace of %s it ended with %v", tt.grace, err)
+		if signals == once && err != nil || signals > once && !testproc.Killed(cmd.ProcessState, 1) {
+			t.Errorf("with %d signals and a grace of %v it ended with %v", min(signals+1, 2), grace, err)
 		}
 	}
 }

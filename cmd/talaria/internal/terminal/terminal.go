@@ -93,12 +93,8 @@ type Operation func(ctx context.Context, call ...client.CallOption) error
 // At a question Ctrl-C cancels only the question; pressed at several in a row
 // it ends the operation too, since a server may ask forever.
 func (t *Terminal) Run(ctx context.Context, op Operation) error {
-	interrupt, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	interrupt, stop := untilSignal(ctx, t.caught, os.Interrupt, syscall.SIGTERM) // Ctrl-C once more ends the program, whatever holds it
 	defer stop()
-	defer context.AfterFunc(interrupt, func() { // Ctrl-C once more ends the program, whatever holds it
-		stop()
-		signal.Stop(t.caught)
-	})()
 	interrupt, leave := context.WithCancel(interrupt)
 	defer leave()
 	select {
