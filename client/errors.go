@@ -299,6 +299,13 @@ func final(err error) bool { return unauthorized(err) || errors.Is(err, ErrChang
 // protocol.CodeSessionNotFound.
 const codeClosed protocol.Code = -32000
 
+// The codes with which the Python SDK and gateways say that there was no answer in time:
+// those of HTTP.
+const (
+	codeRequestTimeout protocol.Code = http.StatusRequestTimeout
+	codeGatewayTimeout protocol.Code = http.StatusGatewayTimeout
+)
+
 // kindOfFault returns the sentinel for an error that the server answered with,
 // or nil.
 func kindOfFault(method string, fault *protocol.Error) error {
@@ -322,6 +329,8 @@ func kindOfFault(method string, fault *protocol.Error) error {
 		if !strings.Contains(text, "session") {
 			return ErrTimeout
 		}
+	case codeRequestTimeout, codeGatewayTimeout:
+		return ErrTimeout
 	case protocol.CodeMethodNotFound, protocol.CodeUnsupportedVersion:
 		return ErrUnsupported
 	case protocol.CodeResourceNotFound:

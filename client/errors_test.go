@@ -83,6 +83,9 @@ func TestForeignCodes(t *testing.T) {
 		{-32001, "Request timed out", "call x: timeout: Request timed out", ErrTimeout},
 		{-32001, "MCP error -32001: Request timed out", "call x: timeout: MCP error -32001: Request timed out", ErrTimeout},
 		{-32001, "Session not found", "call x: Session not found", nil},
+		{408, "Timed out while waiting for response to ClientRequest. Waited 5.0 seconds.", "", ErrTimeout},
+		{504, "upstream", "", ErrTimeout},
+		{503, "draining", "", ErrBusy},
 		{429, "later", "", ErrBusy},
 	}
 	for _, tt := range tests {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -295,6 +296,31 @@ func TestWarnings(t *testing.T) {
 	}
 	if got := compile[args](t, nil).Warnings(); len(got) != 2 {
 		t.Errorf("warnings are %v", got)
+	}
+}
+
+// Tags of other packages that mean what one here does are no error, as others may read them.
+func TestForeignTags(t *testing.T) {
+	type args struct {
+		A string `json:"a" description:"what it is"`
+		B string `json:"b" desc:"what it is"`
+		C string `json:"c" doc:"what it is"`
+		D string `json:"d" help:"what it is"`
+		E string `json:"e" binding:"required,max=5"`
+		F string `json:"f" description:"read by others" jsonschema_description:"what it is"`
+		G string `json:"g" doc:"read by others" jsonschema:"description=what it is"`
+		H string `json:"h" binding:"required" validate:"required"`
+		I string `json:"i" yaml:"i" form:"i" default:"x" example:"y"`
+		J string `json:"-" description:"no member"`
+	}
+	var got []string
+	for _, p := range compile[args](t, nil).Warnings() {
+		got = append(got, p.JSONName+": "+p.Fix)
+	}
+	want := []string{`a: write jsonschema_description:"what it is"`, `b: write jsonschema_description:"what it is"`, `c: write jsonschema_description:"what it is"`,
+		`d: write jsonschema_description:"what it is"`, `e: write validate:"required,max=5"`}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -125,6 +125,23 @@ func readSchemaTag(c *compiler, sf reflect.StructField) *schemaTag {
 	return st
 }
 
+// foreignTags are tags in which other packages have what a tag here has.
+var foreignTags = [...]struct{ key, ours string }{
+	{"description", "jsonschema_description"}, {"desc", "jsonschema_description"}, {"doc", "jsonschema_description"},
+	{"help", "jsonschema_description"}, {"binding", "validate"},
+}
+
+// neglected warns of a tag of another package in whose place there is none that is read.
+func neglected(c *compiler, sf reflect.StructField) {
+	for _, tag := range foreignTags {
+		value := sf.Tag.Get(tag.key)
+		if value == "" || sf.Tag.Get(tag.ours) != "" || tag.ours != "validate" && strings.Contains(sf.Tag.Get("jsonschema"), "description=") {
+			continue
+		}
+		c.warn(fmt.Sprintf("%s:%q", tag.key, value), "the tag is not read", fmt.Sprintf("write %s:%q", tag.ours, value))
+	}
+}
+
 // prose reports whether a piece of a jsonschema tag is not a keyword, nor one
 // with a typing error, but text: other packages take the whole tag for a
 // description.

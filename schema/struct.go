@@ -111,6 +111,7 @@ func (c *compiler) structTags(sh *shape) {
 // whether the default is a valid value.
 func (c *compiler) field(sh *shape, m member) (*field, *tags.Rules) {
 	misspelt(c, m.sf)
+	neglected(c, m.sf)
 	f := &field{name: m.name, goName: m.sf.Name}
 	f.offset, f.hops = locate(sh.typ, m.index)
 	omit, inline, quoted := c.jsonOptions(m)
