@@ -204,6 +204,9 @@ func (t *tool) compile(c *compiler) error {
 		}
 		meta = wire.MetaWithUI(meta, set.ui)
 	}
+	if def.less {
+		meta = wire.MetaWithChecks(meta)
+	}
 	if err := faults.of("tool", t.name); err != nil {
 		return err
 	}
@@ -288,7 +291,7 @@ func (t *tool) failed(s *Server, err error) (protocol.Result, error) {
 	}
 	if bad, ok := errors.AsType[*inputError](err); ok {
 		r := errorResult(bad.faults.Text(fmt.Sprintf("tool %q", t.name)))
-		r.Meta, r.Err = map[string]any{issuesKey: bad.faults.Issues}, bad
+		r.Meta, r.Err = map[string]any{wire.MetaIssues: bad.faults.Issues}, bad
 		return r, nil
 	}
 	if s.opts.MaskErrors {
@@ -301,10 +304,6 @@ func (t *tool) failed(s *Server, err error) (protocol.Result, error) {
 	r.Err = err
 	return r, nil
 }
-
-// issuesKey is where the _meta of a result has the faults of the arguments,
-// for programs.
-const issuesKey = "io.github.talaria-go/issues"
 
 // inputError tells faults of the arguments from a *schema.Error that a handler
 // may return for reasons of its own.
@@ -349,10 +348,11 @@ type input struct {
 
 // toolArguments is what a tool says of its arguments: the schema that clients receive,
 // the one that is checked, the one that every host takes, and the arguments that are
-// mirrored into headers. authored is set if the user, or methods of types, wrote a part.
+// mirrored into headers. authored is set if the user, or methods of types, wrote a part;
+// less, if the plan may check more than the first says.
 type toolArguments struct {
 	sent, exact, narrow json.RawMessage
-	authored            bool
+	authored, less      bool
 	headers             []facts.Header
 }
 
@@ -386,7 +386,7 @@ func (t *tool) compileInput(c *compiler) (in input, def toolArguments, err error
 		if err != nil { // clients leave the tool out
 			return in, def, fmt.Errorf("InputSchema: %w", err)
 		}
-		return in, toolArguments{text, text, text, true, headers}, nil
+		return in, toolArguments{text, text, text, true, false, headers}, nil
 	}
 	opts.Output = false
 	if in.plan, err = schema.Compile(t.in, &opts); err != nil {
@@ -396,7 +396,7 @@ func (t *tool) compileInput(c *compiler) (in input, def toolArguments, err error
 		c.notes = append(c.notes, note{fmt.Sprintf("tool %q", t.name), warning.String()})
 	}
 	known := in.plan.Internal(facts.Private{})
-	def = toolArguments{known.Narrow, in.plan.JSON(), known.Narrow, known.Authored, known.Headers}
+	def = toolArguments{known.Narrow, in.plan.JSON(), known.Narrow, known.Authored, known.Unsaid, known.Headers}
 	if c.server.opts.ExactSchemas {
 		def.sent = def.exact
 	}

@@ -43,6 +43,7 @@ type compiler struct {
 	// stable order.
 	shapes map[shapeKey]*shape
 	order  []*shape
+	unsaid bool // some rule is in no schema, or in none that every host takes
 	// open holds the named slice, array and map types whose element is being
 	// compiled; see container.
 	open map[reflect.Type]*node

@@ -29,6 +29,7 @@ func finish(c *compiler, p *Plan) {
 	}
 	boundHeaders(c)
 	p.constrained = seal(c, p.root, map[any]bool{})
+	p.unsaid = c.unsaid
 	for _, check := range c.values {
 		check()
 	}
@@ -86,6 +87,7 @@ func seal(c *compiler, n *node, seen map[any]bool) (constrained bool) {
 	seen[n] = true
 	constrained = len(n.checks) > 0 || n.kind == nodeText && n.own != nil || n.kind == nodeURL
 	for _, k := range n.checks {
+		c.unsaid = c.unsaid || k.Emit == nil || n.quoted
 		switch k.Test.(type) {
 		case rules.ValueTest, *rules.UniqueRule, rules.CustomTest:
 			n.special = true
@@ -141,6 +143,7 @@ func sealShape(c *compiler, n *node, seen map[any]bool) (constrained bool) {
 	}
 	seen[sh] = true
 	constrained = len(sh.conds) > 0 || len(sh.cross) > 0 || len(sh.funcs) > 0
+	c.unsaid = c.unsaid || constrained
 	for i := range sh.fields {
 		constrained = seal(c, sh.fields[i].node, seen) || constrained
 		sh.holdsSecret = sh.holdsSecret || sh.fields[i].node.holdsSecret()

@@ -29,6 +29,7 @@ type Plan struct {
 	// constrained is set if a value of the Go type can break the schema, so
 	// that results have to be checked before they are sent.
 	constrained bool
+	unsaid      bool // there are rules that no schema has, or none that every host takes
 	// maxDepth and maxValues are those of the options, or the defaults.
 	maxDepth  int
 	maxValues int
@@ -175,6 +176,7 @@ func (p *Plan) Internal(facts.Private) facts.Plan {
 		e.narrow, e.said = true, map[*jsonschema.Schema][]string{}
 		known.Narrow = schemadoc.Append(make([]byte, 0, len(p.text)+512), e.root(p.root))
 		known.Authored = e.authored
+		known.Unsaid = p.unsaid || len(e.said) > 0
 		return known
 	}
 	known.Open = func() json.RawMessage {

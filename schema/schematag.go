@@ -131,7 +131,7 @@ var foreignTags = [...]struct{ key, ours string }{
 	{"help", "jsonschema_description"}, {"binding", "validate"},
 }
 
-// neglected warns of a tag of another package in whose place there is none that is read.
+// neglected warns of tags of other packages where the tag that is read is missing.
 func neglected(c *compiler, sf reflect.StructField) {
 	for _, tag := range foreignTags {
 		value := sf.Tag.Get(tag.key)

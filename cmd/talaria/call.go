@@ -42,6 +42,12 @@ type call struct {
 	strict    bool            // a result that breaks the output schema is a failure
 	listed    bool            // it is a tool that the server lists
 	output    json.RawMessage // its output schema; nil if there is none
+	faults    error           // of the arguments, of which the server knows more
+}
+
+// argumentsHint is the way out of wrong arguments.
+func (c *call) argumentsHint() string {
+	return "talaria tools TARGET " + c.tool + " shows the arguments"
 }
 
 func (c *call) run(ctx context.Context, typed []string) error {
@@ -52,6 +58,11 @@ func (c *call) run(ctx context.Context, typed []string) error {
 	result, err := c.Call(ctx, c.tool, given, c.call...)
 	if _, refused := errors.AsType[*protocol.Error](err); refused && !c.listed && !c.unchecked {
 		return c.unknownTool(ctx, c.tool, "")
+	}
+	if err == nil && c.faults != nil {
+		if all := arguments.Refusal(result.Meta); all != nil {
+			return asUsage(all, c.argumentsHint())
+		}
 	}
 	switch {
 	case err != nil:
@@ -101,12 +112,14 @@ func (c *call) judge(ctx context.Context, structured json.RawMessage) error {
 // need more scopes than the token has: only a call tells.
 func (c *call) arguments(ctx context.Context, typed []string) (json.RawMessage, error) {
 	object, hint := &arguments.Object{}, ""
+	var tool protocol.Tool
 	if !c.unchecked {
-		tool, err := c.Tool(ctx, c.tool)
+		var err error
+		tool, err = c.Tool(ctx, c.tool)
 		switch {
 		case err == nil:
 			c.output = tool.OutputSchema
-			c.listed, hint = true, "talaria tools TARGET "+c.tool+" shows the arguments"
+			c.listed, hint = true, c.argumentsHint()
 			if object, err = arguments.ReadObject(tool.InputSchema); err != nil {
 				return nil, fmt.Errorf("tool %s: %w", c.tool, err)
 			}
@@ -117,6 +130,9 @@ func (c *call) arguments(ctx context.Context, typed []string) (json.RawMessage, 
 		}
 	}
 	given, err := object.Arguments(typed)
+	if err != nil && given != nil && arguments.ServerKnowsMore(tool.Meta) {
+		c.faults, err = err, nil
+	}
 	return given, asUsage(err, hint)
 }
 

@@ -27,6 +27,8 @@ type Plan struct {
 	// Open returns the schema of results without additionalProperties false, except where a
 	// tag says it: of values to which later versions add members. It is nil for arguments.
 	Open func() json.RawMessage
+	// Unsaid is set if the plan has rules that Narrow lacks.
+	Unsaid bool
 	// Authored is set if methods of the types wrote a part of Narrow.
 	Authored bool
 }

@@ -49,6 +49,20 @@ type ToolUI struct {
 	Visibility []string `json:"visibility,omitempty"` // none is for models and views
 }
 
+// MetaIssues is where the _meta of a result has the faults of the arguments, for programs.
+const MetaIssues = "io.github.talaria-go/issues"
+
+// MetaChecks is a mark in the _meta of a tool: the server checks more than the inputSchema
+// says, before the tool runs, and names all faults in MetaIssues.
+const MetaChecks = "io.github.talaria-go/checks"
+
+// MetaWithChecks returns meta with the mark. meta is not changed.
+func MetaWithChecks(meta map[string]any) map[string]any {
+	all := map[string]any{MetaChecks: true}
+	maps.Copy(all, meta)
+	return all
+}
+
 // MetaWithUI returns meta with ui, in both of its forms. meta is not changed.
 func MetaWithUI(meta map[string]any, ui ToolUI) map[string]any {
 	all := map[string]any{MetaUI: ui}

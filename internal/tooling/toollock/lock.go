@@ -16,6 +16,7 @@ import (
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/tooling/files"
 	"github.com/talaria-go/mcp/internal/visible"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -53,10 +54,14 @@ func New(server, instructions string, tools []protocol.Tool) (*Lock, error) {
 	return l, nil
 }
 
-// newDefinition leaves out the icons and how the tool is called, which change nothing that a
-// model sees.
+// newDefinition leaves out the icons, how the tool is called and that its server checks more
+// than the schema says, which change nothing that a model sees.
 func newDefinition(tool protocol.Tool) (definition, error) {
 	tool.Icons, tool.Execution = nil, nil
+	if _, marked := tool.Meta[wire.MetaChecks]; marked {
+		tool.Meta = maps.Clone(tool.Meta)
+		delete(tool.Meta, wire.MetaChecks)
+	}
 	text, err := json.Marshal(tool)
 	if err != nil {
 		return nil, err

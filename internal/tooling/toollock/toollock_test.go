@@ -220,6 +220,7 @@ func TestClassesOfTools(t *testing.T) {
 		"title":            {base, change(func(t *protocol.Tool) { t.Title = "e" }), "words: t: its title differs\n"},
 		"icons":            {base, change(func(t *protocol.Tool) { t.Icons = []protocol.Icon{{Src: "data:,"}} }), ""},
 		"_meta":            {base, change(func(t *protocol.Tool) { t.Meta = map[string]any{"ui": 1} }), "breaking: t: its _meta differs\n"},
+		"more checks":      {base, change(func(t *protocol.Tool) { t.Meta = map[string]any{"io.github.talaria-go/checks": true} }), ""},
 		"results":          {base, change(func(t *protocol.Tool) { t.OutputSchema = json.RawMessage(`{"type":"object"}`) }), "compatible: t: its results have a schema now\n"},
 		"no results":       {change(func(t *protocol.Tool) { t.OutputSchema = json.RawMessage(`{"type":"object"}`) }), base, "breaking: t: its results have no schema now\n"},
 		"another name":     {base, change(func(t *protocol.Tool) { t.Name = "u" }), "breaking: t: the tool is gone\ncompatible: u: the tool is new\n"},

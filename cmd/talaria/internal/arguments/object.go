@@ -92,7 +92,8 @@ func (o *Object) Parse(list []string) (json.RawMessage, error) {
 }
 
 // Arguments is Parse and Check in one: its error has everything that is wrong, also
-// where some of what was typed cannot be read.
+// where some of what was typed cannot be read. The object is then what a server can check,
+// with such values as texts; nil if there is none.
 func (o *Object) Arguments(list []string) (json.RawMessage, error) {
 	typed, faults := o.readAll(list)
 	if len(faults) == 0 {
@@ -119,7 +120,7 @@ func (o *Object) Arguments(list []string) (json.RawMessage, error) {
 			faults = append(faults, line(is))
 		}
 	}
-	return nil, errors.Join(faults...)
+	return object, errors.Join(faults...)
 }
 
 // misreadError is the error of an argument whose value or name is not what the schema
@@ -221,9 +222,9 @@ func (o *Object) read(text string) ([]assignment, error) {
 		return nil, fmt.Errorf("%q is not an argument; write name=value, name:=JSON or {…}", text)
 	}
 	name, isJSON := strings.CutSuffix(name, ":")
-	places, err := o.find(name)
+	places, at, err := o.find(name)
 	if err != nil {
-		return nil, &misreadError{assignment{path: []step{{name: name}}, value: quote(value)}, err}
+		return nil, &misreadError{assignment{path: at, value: quote(value)}, err}
 	}
 	if isJSON {
 		value, _, err := content(value)
@@ -256,15 +257,16 @@ func (o *Object) read(text string) ([]assignment, error) {
 	return list, nil
 }
 
-// find returns the places of a name, one or more.
-func (o *Object) find(name string) ([]place, error) {
+// find returns the places of a name, one or more, or an error and where it would be.
+func (o *Object) find(name string) ([]place, []step, error) {
 	root := o.root
 	root.Fields, root.Closed = o.Fields, o.Closed
 	f := newFinder(o.schema)
 	if list := f.members(f.open(root), name); len(list) > 0 {
-		return list, nil
+		return list, nil, nil
 	}
-	return nil, f.missing(root, "", name)
+	at, err := f.missing(root, nil, "", name)
+	return nil, at, err
 }
 
 // unknown is the error for a name that is not a field; before is before it.

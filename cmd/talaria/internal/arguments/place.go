@@ -120,29 +120,32 @@ func (s *finder) item(f Field, index int, rest string) []place {
 	return found
 }
 
-// missing returns the error for a name without a place below f; before is the name of f.
-func (s *finder) missing(f Field, before, rest string) error {
+// missing returns the error for a name without a place below f, and where it would be;
+// before is the name of f, and path leads to it.
+func (s *finder) missing(f Field, path []step, before, rest string) ([]step, error) {
 	f = s.open(f)
 	full := before + rest
 	if index, after, ok := cutIndex(rest); ok {
+		path = append(path, step{strconv.Itoa(index), true})
 		inner, ok := f.at(index)
 		if !ok {
-			return fmt.Errorf("%s: %s is %s, which has no items", full, before, indefinite(f.Type()))
+			return path, fmt.Errorf("%s: %s is %s, which has no items", full, before, indefinite(f.Type()))
 		}
-		return s.missing(inner, fmt.Sprintf("%s[%d]", before, index), after)
+		return s.missing(inner, path, fmt.Sprintf("%s[%d]", before, index), after)
 	}
 	name := rest
 	if before != "" {
 		if !strings.HasPrefix(rest, ".") {
-			return fmt.Errorf("%s: write an index after %s as [0]", full, before)
+			return []step{{name: full}}, fmt.Errorf("%s: write an index after %s as [0]", full, before)
 		}
 		name = rest[1:]
 	}
+	at := append(path, step{name: name})
 	if before != "" && f.isList() {
-		return fmt.Errorf("%s: %s is a list; write %s[0].%s", full, before, before, name)
+		return at, fmt.Errorf("%s: %s is a list; write %s[0].%s", full, before, before, name)
 	}
 	if before != "" && !f.isObject() {
-		return fmt.Errorf("%s: %s is %s, which has no members", full, before, indefinite(f.Type()))
+		return at, fmt.Errorf("%s: %s is %s, which has no members", full, before, indefinite(f.Type()))
 	}
 	var fields []Field
 	for _, k := range f.kinds() {
@@ -157,12 +160,12 @@ func (s *finder) missing(f Field, before, rest string) error {
 	}
 	if longest >= 0 {
 		m := fields[longest]
-		return s.missing(m, strings.TrimSuffix(full, name)+m.Name, name[len(m.Name):])
+		return s.missing(m, append(path, step{name: m.Name}), strings.TrimSuffix(full, name)+m.Name, name[len(m.Name):])
 	}
 	if before != "" {
 		before += "."
 	}
-	return (&Object{Fields: fields}).unknown(before, name)
+	return at, (&Object{Fields: fields}).unknown(before, name)
 }
 
 // Pattern is what members of an object must be whose names match a regular expression.

@@ -29,7 +29,8 @@ func (p person) ask(what string, values func() []string) (string, error) {
 	return text, err
 }
 
-// fill makes the arguments of what was typed, and asks for the rest.
+// fill makes the arguments of what was typed, and asks for the rest. If they are wrong,
+// the server may have to say so: they are not nil then.
 func (p person) fill(object *arguments.Object, typed []string) (json.RawMessage, error) {
 	given, err := object.Parse(typed)
 	if err == nil && p.console.Interactive() && missing(object, given, len(typed) == 0) {
@@ -40,10 +41,15 @@ func (p person) fill(object *arguments.Object, typed []string) (json.RawMessage,
 	} else {
 		given, err = object.Arguments(typed)
 	}
-	if err != nil {
-		return nil, wrong("%s", strings.ReplaceAll(err.Error(), "\n", "\n       "))
+	return given, misused(err)
+}
+
+// misused returns the error of wrong arguments, with a line for each fault.
+func misused(err error) error {
+	if err == nil {
+		return nil
 	}
-	return given, nil
+	return wrong("%s", strings.ReplaceAll(err.Error(), "\n", "\n       "))
 }
 
 // missing reports whether a required field is, or any if nothing was typed.

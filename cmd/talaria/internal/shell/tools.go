@@ -55,15 +55,20 @@ func (t tools) call(ctx context.Context, rest string) error {
 			return fmt.Errorf("tool %s: %w", w.name, err)
 		}
 	}
-	given, err := t.fill(object, w.typed)
-	if err != nil {
-		return err
+	given, faults := t.fill(object, w.typed)
+	if faults != nil && (given == nil || !arguments.ServerKnowsMore(tool.Meta)) {
+		return faults
 	}
 	result, err := terminal.Get(ctx, t.Terminal, func(ctx context.Context, call ...client.CallOption) (*client.CallToolResult, error) {
 		return t.client.Call(ctx, w.name, given, call...)
 	})
 	if _, refused := errors.AsType[*protocol.Error](err); refused && unknown != nil {
 		return unknown
+	}
+	if err == nil && faults != nil {
+		if all := arguments.Refusal(result.Meta); all != nil {
+			return misused(all)
+		}
 	}
 	switch {
 	case err != nil:
