@@ -493,6 +493,7 @@ func (w *watcher) ask(f *frame.Frame, event []byte) (yes bool, err error) {
 // Numbers of events/stream.
 const (
 	heartbeatAfter = 20 * time.Second // without a message, at the next look at the log
+	heartbeatLeast = time.Second      // without a message, where Timeouts.KeepAlive asks for a sign of life
 	storeAgain     = 5 * time.Second  // until a stream that needs the store asks it again
 )
 
@@ -577,7 +578,7 @@ func (x *eventStream) Send(send func(method string, members []byte) error, signs
 	default:
 		again, err = x.sendEvents(to, &page)
 	}
-	if err == nil && (signs&conn.KeepAlive != 0 || now.Sub(x.sent) >= heartbeatAfter) {
+	if quiet := now.Sub(x.sent); err == nil && (quiet >= heartbeatAfter || signs&conn.KeepAlive != 0 && quiet >= heartbeatLeast) {
 		err = to(wire.MethodEventsHeartbeat, x.position())
 	}
 	return again, false, err

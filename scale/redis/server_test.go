@@ -67,7 +67,7 @@ func (s *server) run() {
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	for stop := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for stop := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		c, err := net.Dial("tcp", s.address())
 		if err == nil {
 			_ = c.Close()
