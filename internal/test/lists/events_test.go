@@ -406,11 +406,14 @@ func TestEventMatchFrame(t *testing.T) {
 // What a mounted server emits reaches the clients of those around it, under their names,
 // with its filter and its middleware; its own middleware sees its own name.
 func TestEventsMounted(t *testing.T) {
+	var mu sync.Mutex
 	var seen []string
 	child := eventServer(nil)
 	child.Use(func(next mcp.Handler) mcp.Handler {
 		return func(f *mcp.Frame) (protocol.Result, error) {
+			mu.Lock()
 			seen = append(seen, f.Request().Method+" "+f.Request().Params.Name)
+			mu.Unlock()
 			return next(f)
 		}
 	})
@@ -431,9 +434,11 @@ func TestEventsMounted(t *testing.T) {
 	}
 	names := map[*mcptest.Watch]string{of(outer, "m_docs_comment.created"): "m_docs_comment.created", of(middle, "docs_comment.created"): "docs_comment.created",
 		of(other, "comment.created"): "comment.created", of(child, "comment.created"): "comment.created"}
+	mu.Lock()
 	if want := "events/poll comment.created"; len(seen) == 0 || seen[0] != want {
 		t.Errorf("the middleware saw %q", seen)
 	}
+	mu.Unlock()
 	emit(t, child, "a", "one")
 	for w, name := range names {
 		if o := w.Next(); o.Name != name || o.ID != "id-one" {
