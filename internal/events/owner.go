@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/talaria-go/mcp/internal/replica"
@@ -19,6 +20,8 @@ import (
 const (
 	lease      = 60 * time.Second
 	leaseRenew = 20 * time.Second
+	renewAgain = 5 * time.Second  // after a renewal that has failed
+	trusted    = 30 * time.Second // of answers of the store, in which its owners renew what they have
 	ownerBeat  = 8 * time.Second
 	claimMost  = 100         // subscriptions of one call
 	renewMost  = 256         // of one call
@@ -209,7 +212,7 @@ func (w *Webhooks) claim(index string) {
 
 // renewAll renews what this replica owns, until it leaves.
 func (w *Webhooks) renewAll() {
-	timer := time.NewTicker(leaseRenew)
+	timer := time.NewTimer(leaseRenew)
 	defer timer.Stop()
 	for {
 		select {
@@ -223,15 +226,23 @@ func (w *Webhooks) renewAll() {
 		own := slices.Collect(maps.Values(w.own))
 		w.mu.Unlock()
 		var asked sync.WaitGroup
+		var failed atomic.Bool
 		for chunk := range slices.Chunk(own, renewMost) {
-			asked.Go(func() { w.renew(chunk) })
+			asked.Go(func() {
+				if !w.renew(chunk) {
+					failed.Store(true)
+				}
+			})
 		}
 		asked.Wait()
+		if timer.Reset(leaseRenew); failed.Load() {
+			timer.Reset(renewAgain)
+		}
 	}
 }
 
-// renew renews subscriptions with one call.
-func (w *Webhooks) renew(own []*subscriber) {
+// renew renews subscriptions with one call. It reports whether the store has answered.
+func (w *Webhooks) renew(own []*subscriber) bool {
 	looks := make([]scale.GetOp, len(own))
 	w.mu.Lock()
 	for i, s := range own {
@@ -243,17 +254,19 @@ func (w *Webhooks) renew(own []*subscriber) {
 	began := time.Now()
 	found, err := w.store.Get(ctx, looks...)
 	w.failed(err)
-	if len(found) != len(own) {
-		w.health.Record(false)
-		return
+	answered := len(found) == len(own)
+	if !answered {
+		found = nil
 	}
 	for i, e := range found {
 		if e.Err != nil || err != nil && e.Key != looks[i].Key {
-			w.health.Record(false)
+			answered = false
 			continue
 		}
 		w.renewed(own[i], looks[i].Known, e, began)
 	}
+	w.health.Record(answered)
+	return answered
 }
 
 // renewed handles what a renewal has found.

@@ -184,7 +184,7 @@ func NewWebhooks(config WebhookConfig) *Webhooks {
 	}
 	w := &Webhooks{
 		config: config, store: config.Logs.config.Store, sender: newSender(config.Loopback, config.Transport),
-		health: replica.Health{Lease: lease}, wake: make(chan struct{}, 1),
+		health: replica.Health{Lease: trusted}, wake: make(chan struct{}, 1),
 		own: map[scale.Key]*subscriber{}, feeds: map[string]*feed{}, changed: map[scale.Key]scale.Rev{}, gone: map[string]bool{},
 	}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
