@@ -93,7 +93,7 @@ func drainOf(o options, r *report, sessions bool) error {
 	}
 	var living sync.WaitGroup
 	err = each(len(h.all), func(i int) error {
-		if err := insist(func() error { return h.all[i].open(f[0].addr) }); err != nil {
+		if err := retry(func() error { return h.all[i].open(f[0].addr) }); err != nil {
 			return err
 		}
 		living.Go(func() { h.live(h.all[i]) })

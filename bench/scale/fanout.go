@@ -38,7 +38,7 @@ func openAudience(f fleet, n int) (*audience, error) {
 		a.all = append(a.all, s)
 	}
 	err := each(len(a.all), func(i int) error {
-		if err := insist(func() error { return a.all[i].open(f[i/n].addr) }); err != nil {
+		if err := retry(func() error { return a.all[i].open(f[i/n].addr) }); err != nil {
 			return err
 		}
 		go a.all[i].read() // until close

@@ -17,7 +17,7 @@ func openSessions(f fleet, n int) (ids []string, err error) {
 	defer all.close()
 	ids = make([]string, n)
 	err = each(n, func(i int) error {
-		return insist(func() (err error) { ids[i], err = all[i%len(all)].open(); return err })
+		return retry(func() (err error) { ids[i], err = all[i%len(all)].open(); return err })
 	})
 	return ids, err
 }
@@ -57,7 +57,7 @@ func callEach(f fleet, ids []string, within time.Duration, round int) error {
 	var made atomic.Int64
 	return each(len(ids), func(i int) error {
 		time.Sleep(time.Until(begun.Add(within * time.Duration(made.Add(1)) / time.Duration(len(ids)))))
-		return insist(func() error { _, _, err := all[(i+round)%len(all)].do(ids[i], body); return err })
+		return retry(func() error { _, _, err := all[(i+round)%len(all)].do(ids[i], body); return err })
 	})
 }
 
@@ -167,7 +167,7 @@ func openStreams(f fleet, ids []string) (all streams, err error) {
 		all = append(all, &stream{session: id, heard: func(*stream, change, time.Time) {}})
 	}
 	err = each(len(all), func(i int) error {
-		if err := insist(func() error { return all[i].open(f[i%len(f)].addr) }); err != nil {
+		if err := retry(func() error { return all[i].open(f[i%len(f)].addr) }); err != nil {
 			return err
 		}
 		go all[i].read() // until close

@@ -39,8 +39,8 @@ const (
 // errRefused means that a server has answered with 503.
 var errRefused = errors.New("a server answers with 503")
 
-// insist runs fn again, as clients do, while a server refuses.
-func insist(fn func() error) error {
+// retry runs fn again, as clients do, while a server refuses.
+func retry(fn func() error) error {
 	for last := time.Now().Add(timeLimit); ; time.Sleep(time.Second) {
 		if err := fn(); !errors.Is(err, errRefused) || time.Now().After(last) {
 			return err
