@@ -21,13 +21,15 @@ import (
 
 var firefox = flag.Bool("firefox", false, "run TestFirefox")
 
-// TestFirefox: the page does in Firefox what it does in Chromium, in eight steps.
+// TestFirefox: the page does in Firefox what it does in Chromium, in twelve steps.
 func TestFirefox(t *testing.T) {
 	if !*firefox {
 		t.Skip("-firefox is not set; CONTRIBUTING.md has the command")
 	}
 	link, _ := billsLink(t)
 	page := firefoxTab(t)
+	views, events := inspect(t, chartTarget(t)).link, inspect(t, fixture(t, "events")).link
+	refused, long := inspect(t, fixture(t, "raw", refusedTools)).link, inspect(t, fixture(t, "much")).link
 	for _, step := range []struct {
 		name string
 		do   func(b *tab)
@@ -58,6 +60,22 @@ func TestFirefox(t *testing.T) {
 			at, _, _ := strings.Cut(link, "#")
 			b.open(at)
 			b.until(`document.querySelectorAll('section[aria-label=Recent] li').length === 2`)
+		}},
+		{"a view shows a result", func(b *tab) { b.open(views); drawChart(b) }},
+		{"events are watched", func(b *tab) { b.open(events); watchComments(b) }},
+		{"Check leads to the member", func(b *tab) {
+			b.open(refused)
+			b.until(`document.querySelector('nav [aria-label="2 findings"]')`)
+			openCheck(b)
+			eval[bool](b, `([...document.querySelectorAll('.check .members button')].find(e => e.innerText.includes('/properties/q')).click(), true)`)
+			b.until(`document.querySelector('[aria-label=Definition] .place')?.innerText.includes('"q": {')`)
+		}},
+		{"6 MB scroll", func(b *tab) {
+			b.open(long)
+			b.call("text")
+			b.until(`document.querySelector('[data-state=done] .view .lines')`)
+			eval[bool](b, `(e => (e.scrollTop = e.scrollHeight, true))(document.querySelector('.lines'))`)
+			b.until(`document.querySelector('.lines').innerText.trim().endsWith('日本')`)
 		}},
 	} {
 		if !t.Run(step.name, func(t *testing.T) { step.do(page.in(t)) }) {

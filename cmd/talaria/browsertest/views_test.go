@@ -46,6 +46,12 @@ func chart(file string) {
 // chartPage opens the page of that server.
 func chartPage(t *testing.T) *tab {
 	t.Helper()
+	return inspectPage(t, chartTarget(t))
+}
+
+// chartTarget is that server.
+func chartTarget(t *testing.T) string {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +60,7 @@ func chartPage(t *testing.T) *tab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return inspectPage(t, fmt.Sprintf("'%s' chart '%s'", self, page))
+	return fmt.Sprintf("'%s' chart '%s'", self, page)
 }
 
 const someBars = `{"title":"Rain in a week","bars":[{"label":"Mon","value":3},{"label":"Tue","value":9},{"label":"Wed","value":5}]}`
