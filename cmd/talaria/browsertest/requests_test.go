@@ -134,3 +134,13 @@ func TestSeen(t *testing.T) {
 		}
 	}
 }
+
+// TestFirstType: of a value that has one of several types, the first one of the schema is chosen.
+func TestFirstType(t *testing.T) {
+	t.Parallel()
+	b := inspectPage(t, fixture(t, "raw", `{"name":"good","inputSchema":{"type":"object","required":["a","b"],"properties":{"a":{"type":["boolean","string"]},"b":{"type":["integer","string"]}}}}`))
+	b.until(`[...document.querySelectorAll('.ask select')].map(e => e.selectedOptions[0].innerText).join().startsWith('boolean') && document.querySelectorAll('.ask select').length > 1`)
+	if got := eval[string](b, `[...document.querySelectorAll('.ask select')].map(e => e.selectedOptions[0].innerText).join()`); !strings.Contains(got, "number") || strings.Contains(got, "string") {
+		t.Errorf("chosen are %s", got)
+	}
+}

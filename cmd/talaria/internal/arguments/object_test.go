@@ -234,6 +234,8 @@ func TestCounts(t *testing.T) {
 		{`{"type":"array","maxItems":1}`, "list, at most 1 item"},
 		{`{"type":"array","minItems":0,"maxItems":5}`, "list, at most 5 items"},
 		{`{"type":"number","minimum":1}`, "number, 1 or more"},
+		{`{"type":"integer","minimum":1,"maximum":9007199254740991}`, "integer, 1 or more"},
+		{`{"type":"integer","minimum":-9007199254740991,"maximum":9007199254740991}`, "integer"},
 	} {
 		f, _ := object(t, `{"required":["a"],"properties":{"a":`+test.schema+`}}`).Field("a")
 		if got := f.Hint(); got != test.want {

@@ -68,8 +68,11 @@ func short(pattern string) string {
 	return pattern
 }
 
+// safeInteger is the greatest integer of JavaScript, by which schemas say that a number is an integer.
+const safeInteger = "9007199254740991"
+
 func number(n *json.Number) string {
-	if n == nil {
+	if n == nil || strings.TrimPrefix(n.String(), "-") == safeInteger {
 		return ""
 	}
 	return n.String()

@@ -166,7 +166,7 @@ func TestEntries(t *testing.T) {
 		{"template", `{"uriTemplate":"x://{","name":"t"}`, "t: its variables"},
 		{"template", `{"uriTemplate":"x://` + strings.Repeat("/{a}", 100_000) + `","name":"t"}`, "t: its variables cannot be read; enter the URI: the template has more than"},
 		{"template", `{"uriTemplate":"x://{?a` + strings.Repeat(",a", 100) + `}","name":"t"}`, "t: its variables cannot be read; enter the URI: the template has more than"},
-		{"template", `7`, "(number 1, without a name): it does not decode"},
+		{"template", `7`, "(number 1, without a name): it is a number and must be an object"},
 	} {
 		e := entryOf(kinds[c.kind], json.RawMessage(c.text), 0)
 		if c.kind == "template" {

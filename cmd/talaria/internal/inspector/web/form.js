@@ -7,7 +7,8 @@ import { Pager, ctrl } from './pages.js'
 // anyKinds are those of a value of which the schema says little: JSON, or with controls.
 const anyKinds = [{ kind: 'raw', label: 'JSON' }, { kind: 'text', label: 'string' }, { kind: 'number', label: 'number' }, { kind: 'bool', label: 'boolean' }, { kind: 'null', label: 'null' },
   { kind: 'object', label: 'object', free: true }, { kind: 'list', label: 'array', item: { kind: 'json', required: true } }].map(c => ({ ...c, required: true }))
-const loose = ({ types = [] }) => anyKinds.filter(({ label }) => !types.length || types.includes(label) || label === 'number' && types.includes('integer') || label === 'JSON' && /object|array/.test(types))
+const loose = ({ types = [] }) => anyKinds.filter(({ label }) => !types.length || types.includes(label) || label === 'number' && types.includes('integer') || label === 'JSON' && /object|array/.test(types)).sort((a, b) => rank(types, a) - rank(types, b))
+const rank = (types, { label }) => types.findIndex(t => t === label || t === 'integer' && label === 'number') // the first is chosen at first
 
 // make returns the node of a control. Optional ones are not set, whatever their
 // default is: the server has it, too.
