@@ -281,10 +281,11 @@ export function Contents({ list, issues = [], of, lone, room = 1400 }) {
 // Lone JSON has lines, as its table and its tree are in other places.
 function Text({ text, type = '', name, of, lone, room }) {
   const [sent, setSent] = useState(false)
+  const shown = useMemo(() => seen(text), [text])
   const kind = useMemo(() => jsonOf(text) !== undefined ? 'json' : /markdown/i.test(type) || !type && isMarkdown(text) ? 'markdown' : '', [text, type])
   const bar = (kind || name) && html`<div class="bar part">${name && html`<span class="dim one">${name}</span>`}<span class="space"></span>
     ${name && html`<${Save} text=${text} name=${fileName(name, type || 'text/plain', of)} />`}${kind && html`<button class="quiet" aria-pressed=${sent} onClick=${() => setSent(!sent)}>as sent</button>`}</div>`
-  return html`<div class="text">${bar}${sent || !kind ? html`<${Long} text=${seen(text)} name="text" label="Text" />`
+  return html`<div class="text">${bar}${sent || !kind ? html`<${Long} text=${shown} name="text" label="Text" />`
     : kind === 'markdown' ? html`<${Markdown} text=${text} room=${room} />`
     : lone ? html`<${Code} text=${text} />` : html`<${Value} text=${text} room=${room} />`}</div>`
 }
