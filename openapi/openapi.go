@@ -90,7 +90,7 @@ func Tools(doc []byte, o *Options) ([]mcp.Component, []Problem, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("openapi: %w", err)
 	}
-	a := &api{doc: d, opts: o, schemas: newSchemas(d), unused: map[string]bool{}, timeout: defaultTimeout}
+	a := &api{doc: d, opts: o, schemas: newSchemas(d), unused: map[string]bool{}, timeout: defaultTimeout, room: maxAll}
 	if err := a.connect(); err != nil {
 		return nil, nil, fmt.Errorf("openapi: %w", err)
 	}
@@ -116,7 +116,7 @@ type api struct {
 	secured  map[[2]string]bool // place and name of the keys of security schemes
 	unused   map[string]bool    // names of Fixed
 	made     []*operation
-	size     int // bytes of the schemas of those
+	room     int // bytes for more schemas
 	problems []Problem
 }
 

@@ -113,6 +113,9 @@ func documentation(is Operation, description string, deprecated bool) string {
 
 // complete adds everything that a call needs.
 func (a *api) complete(pointer string, op *operation, o, item object) (err error) {
+	if a.room < 0 {
+		return errAll
+	}
 	if op.base, err = a.baseOf(o, item); err != nil {
 		return err
 	}
@@ -136,13 +139,18 @@ func (a *api) complete(pointer string, op *operation, o, item object) (err error
 	if cut != "" {
 		a.problem(pointer, false, "%s", cut)
 	}
-	if a.size += len(text); len(text) > maxLarge || a.size > maxAll {
-		a.size -= len(text)
-		return fmt.Errorf("its schema has %d bytes: one has %d at most, and all together %d", len(text), maxLarge, maxAll)
+	if len(text) > maxLarge {
+		return fmt.Errorf("its schema has %d bytes, more than %d", len(text), maxLarge)
+	}
+	if a.room -= len(text); a.room < 0 {
+		return errAll
 	}
 	op.schema = text
 	return valid(text)
 }
+
+// errAll is the error of all operations from the one on with which the schemas are too large.
+var errAll = fmt.Errorf("the schemas of the document have more than %d bytes", maxAll)
 
 // The limits of what a document makes this package keep. References can make it much longer.
 const (
