@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/rs/zerolog"
@@ -82,22 +85,38 @@ func upstreamOf(g *Gateway, s config.Server, o *client.HTTPOptions) (Upstream, e
 	}
 	var own settings
 	if len(s.Talaria) > 0 {
-		var members map[string]json.RawMessage
-		if err := jsonx.Unmarshal(s.Talaria, &members); err != nil {
+		if err := onlyMembers(s.Talaria, "only", "hide", "rules", "shared", "noQuestions"); err != nil {
 			return Upstream{}, fmt.Errorf("talaria: %w", err)
-		}
-		for name := range members {
-			switch name {
-			case "only", "hide", "rules", "shared", "noQuestions":
-			default:
-				return Upstream{}, fmt.Errorf("talaria: unknown member %q; there are only, hide, rules, shared and noQuestions", name)
-			}
 		}
 		if err := jsonx.Unmarshal(s.Talaria, &own); err != nil {
 			return Upstream{}, fmt.Errorf("talaria: %w", err)
 		}
+		var raw struct {
+			Rules []json.RawMessage `json:"rules"`
+		}
+		_ = jsonx.Unmarshal(s.Talaria, &raw) // own was read from it
+		for i, rule := range raw.Rules {
+			if err := onlyMembers(rule, "tool", "name", "description", "hints", "fixed"); err != nil {
+				return Upstream{}, fmt.Errorf("talaria: rule %d: %w", i+1, err)
+			}
+		}
 	}
 	return Upstream{Transport: t, Shared: own.Shared, NoQuestions: own.NoQuestions, Only: own.Only, Hide: own.Hide, Rules: own.Rules}, nil
+}
+
+// onlyMembers returns an error for a member of an object that has none of these names. A rule with a
+// mistyped member would let through what it was to hold back.
+func onlyMembers(object json.RawMessage, names ...string) error {
+	var members map[string]json.RawMessage
+	if err := jsonx.Unmarshal(object, &members); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("unknown member %q; there are %s", name, strings.Join(names, ", "))
+		}
+	}
+	return nil
 }
 
 // stderr is the standard error of a command, which goes to the log.

@@ -116,8 +116,9 @@ func TestApply(t *testing.T) {
 			}
 			t.Logf("%d calls of an unchanged upstream, %d changes, the slowest took %v", calls.Load(), changes, slowest)
 			// What is wrong with one server costs only that one.
-			err := apply(fmt.Sprintf(`{"mcpServers": {"steady": {"url": %q}, "changing": {"url": "no url"}, "bad name": {"url": %q}, "odd": {"url": %q, "talaria": {"onyl": []}}}}`, steady, steady, steady))
-			for _, want := range []string{"changing", "a name has letters", `unknown member "onyl"`} {
+			err := apply(fmt.Sprintf(`{"mcpServers": {"steady": {"url": %q}, "changing": {"url": "no url"}, "bad name": {"url": %q}, "odd": {"url": %q, "talaria": {"onyl": []}},
+				"typo": {"url": %q, "talaria": {"rules": [{"tool": "a"}, {"tool": "b", "fixd": {"org": 1}}]}}}}`, steady, steady, steady, steady))
+			for _, want := range []string{"changing", "a name has letters", `unknown member "onyl"`, `rule 2: unknown member "fixd"`} {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("%q is not in %v", want, err)
 				}
