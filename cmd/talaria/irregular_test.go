@@ -51,12 +51,8 @@ func TestIrregularFiles(t *testing.T) {
 		{"read", server, "notes://all", "-o", "FILE"},
 		{"gateway", "--config", "FILE", "--check"},
 		{"gateway", "--config", "FILE", "--http", "127.0.0.1:0"},
-		{"login", "http://127.0.0.1:9", "--client-id", "x", "--client-key", "FILE"},
-		{"login", "http://127.0.0.1:9", "--client-id", "x", "--client-credentials", "--assertion-file", "FILE"},
 		{"prompt", server, "summarize_notes", "style=@FILE"},
 		{"request", server, "tools/call", "@FILE"},
-		{"pack", dir, "FILE"},
-		{"pack", dir, "--out", "FILE"},
 		{"call", server, "calculate", "operation=add", "a=1", "b=2", "--save", "FILE"},
 	} {
 		for _, file := range []string{pipe, zero, huge} {
