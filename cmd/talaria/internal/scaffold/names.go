@@ -12,7 +12,7 @@ import (
 var standard = strings.Fields(`archive arena bufio builtin bytes cmp compress container context crypto database debug embed encoding
 	errors expvar flag fmt go hash html image index internal io iter log maps math mime net os path plugin reflect regexp runtime
 	simd slices sort strconv strings structs sync syscall testing text time unicode unique unsafe uuid vendor weak
-	all cmd std tool work command-line-arguments C`)
+	all cmd std tool toolchain work command-line-arguments C`)
 
 // programs are names that a program cannot have: its directory or its executable would
 // be taken for something else.

@@ -27,7 +27,7 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	for _, module := range []string{"", "a b", "/abs", "a//b", "..", "../up", "a/", "wetter\n", "ü", "example.com/internal",
-		"time", "fmt", "Time", "cmd", "all", "std", "work", "tool", "builtin", "net/http", "text/weather", "command-line-arguments", "vendor", "main", "example.com/Main",
+		"time", "fmt", "Time", "cmd", "all", "std", "work", "tool", "toolchain", "builtin", "net/http", "text/weather", "command-line-arguments", "vendor", "main", "example.com/Main",
 		"nul", "example.com/me/CON", "aux.x", "a/com1/b", "lpt9", "example.com/x~1", "x/v0", "x/v1", "x/v02", "gopkg.in/x", "example.com/go", "example.com/main.go", "server_test.go", "x/Y.GO",
 		"example.com/readme.md", "-x", "x.", "wea\u0301ther", "weather\u200b", "github.com/talaria-go/mcp", "github.com/talaria-go/mcp/x"} {
 		err := (Project{Module: module}).Check()
