@@ -275,7 +275,7 @@ func (c *calls) run(ctx context.Context, i *Inspector, to *client.Client, one *c
 	}
 	text := indented(raw) // which takes a while, if it is long
 	c.change(func() {
-		one.Took, one.Result, one.Issues, one.Checked = took, text, append(one.Issues, issues...), checked
+		one.Took, one.Result, one.Issues, one.Checked, one.watched = took, text, append(one.Issues, issues...), checked, nil
 		switch {
 		case err != nil && ctx.Err() != nil:
 			one.State = "cancelled"
