@@ -39,14 +39,14 @@ var importGraph = map[string][]string{
 	"internal/facts":             {},
 	"internal/tooling/recording": {"internal/jsonx"},
 	"internal/tooling/files":     {},
-	"internal/names":             {},
+	"internal/tooling/names":     {},
 	"internal/tooling/release":   {},
 	"internal/tooling/toollock":  {"internal/wire", "internal/tooling/files", "internal/jsonx", "internal/visible", "protocol"},
 	"transport":                  {"internal/facts", "internal/jsonx", "internal/safely", "internal/visible"},
 	"transport/transporttest":    {"transport"},
 	"uritemplate":                {"internal/facts"},
 	"protocol":                   {"internal/facts", "internal/jsonx", "internal/visible"},
-	"internal/tooling/hostrules": {"internal/names", "internal/visible", "protocol"},
+	"internal/tooling/hostrules": {"internal/tooling/names", "internal/visible", "protocol"},
 	"internal/wire":              {"internal/facts", "internal/jsonx", "protocol"},
 	"schema/civil":               {},
 	"schema/internal/regex":      {},
@@ -83,13 +83,13 @@ var importGraph = map[string][]string{
 	"internal/topics":            {"internal/replica", "internal/seal", "internal/wire", "protocol", "scale"},
 	"internal/conn":              {"internal/jsonx", "internal/wire", "internal/facts", "internal/core", "frame", "internal/dispatch", "internal/streamable", "internal/inflight", "internal/safely", "internal/share", "internal/visible", "protocol", "session", "transport", "internal/bus", "scale"},
 	"internal/option":            {"frame", "protocol", "registry"},
-	"internal/skillhead":         {},
-	"skill":                      {"", "frame", "internal/option", "internal/skillhead", "internal/wire", "protocol", "registry"},
+	"internal/tooling/skillhead": {},
+	"skill":                      {"", "frame", "internal/option", "internal/tooling/skillhead", "internal/wire", "protocol", "registry"},
 	"app":                        {"internal/jsonx", "", "frame", "internal/option", "internal/wire", "protocol", "registry"},
 	"":                           {"internal/tooling/hostrules", "internal/option", "internal/wire", "internal/core", "internal/conn", "internal/facts", "internal/ask", "internal/visible", "internal/jsonx", "internal/safely", "transport", "protocol", "schema", "schema/raw", "frame", "internal/inflight", "internal/streamable", "registry", "uritemplate", "internal/dispatch", "internal/seal", "internal/bus", "internal/topics", "internal/events", "scale", "internal/tasks", "session"},
 
 	"internal/clients/origin":          {"internal/facts", "internal/jsonx", "internal/wire", "internal/safely", "internal/visible", "protocol"},
-	"openapi":                          {"", "internal/jsonx", "internal/names", "internal/option", "internal/clients/origin", "internal/visible", "protocol", "schema/raw"},
+	"openapi":                          {"", "internal/jsonx", "internal/tooling/names", "internal/option", "internal/clients/origin", "internal/visible", "protocol", "schema/raw"},
 	"toolsearch":                       {"", "internal/jsonx", "internal/option", "internal/wire", "protocol", "schema/raw"},
 	"client/internal/link":             {"internal/safely", "internal/visible", "protocol", "transport"},
 	"client/internal/linktest":         {"protocol", "client/internal/link"},
@@ -98,11 +98,11 @@ var importGraph = map[string][]string{
 	"client/internal/httplink":         {"internal/clients/attend", "internal/facts", "internal/jsonx", "internal/wire", "internal/pause", "protocol", "transport", "client/internal/link", "internal/clients/origin", "client/internal/sselink"},
 	"client":                           {"internal/tooling/toollock", "internal/clients/attend", "internal/wire", "internal/facts", "internal/safely", "internal/visible", "internal/pause", "internal/jsonx", "transport", "protocol", "schema/raw", "internal/inflight", "client/internal/link", "client/internal/connlink", "client/internal/httplink", "client/internal/sselink", "internal/clients/origin", "transport/websocket"},
 	"client/internal/reconnector":      {"internal/clients/attend", "client/internal/link", "internal/inflight", "internal/pause", "client"},
-	"client/skills":                    {"internal/jsonx", "client", "internal/facts", "internal/skillhead", "internal/visible", "internal/wire", "protocol"},
+	"client/skills":                    {"internal/jsonx", "client", "internal/facts", "internal/tooling/skillhead", "internal/visible", "internal/wire", "protocol"},
 	"client/config":                    {"internal/jsonx", "client", "internal/tooling/files"},
 	"client/pool":                      {"internal/clients/attend", "client", "client/internal/link", "client/internal/reconnector", "internal/pause", "protocol"},
 	"internal/clients/subscriptions":   {"client"},
-	"client/group":                     {"internal/jsonx", "internal/clients/attend", "internal/names", "client", "client/config", "client/internal/link", "client/internal/reconnector", "internal/safely", "internal/visible", "protocol"},
+	"client/group":                     {"internal/jsonx", "internal/clients/attend", "internal/tooling/names", "client", "client/config", "client/internal/link", "client/internal/reconnector", "internal/safely", "internal/visible", "protocol"},
 	"internal/test/backendtest":        {"", "client", "transport"},
 	"auth/internal/jwt":                {"internal/jsonx", "internal/safely"},
 	"auth":                             {"auth/internal/jwt", "internal/jsonx", "internal/safely", "internal/core", "internal/replica", "internal/bus", "frame", "scale"},
@@ -111,7 +111,7 @@ var importGraph = map[string][]string{
 	"auth/broker":                      {"internal/jsonx", "internal/ask", "internal/bus", "internal/outbound", "internal/replica", "internal/safely", "internal/seal", "internal/visible", "internal/wire", "auth", "auth/internal/issuing", "auth/internal/jwt", "frame", "scale"},
 	"auth/oauth":                       {"internal/jsonx", "internal/clients/attend", "internal/wire", "protocol", "internal/outbound"},
 	"middleware":                       {"internal/wire", "internal/facts", "frame", "", "internal/replica", "internal/bus", "internal/safely", "internal/seal", "internal/visible", "protocol", "scale"},
-	"gateway":                          {"internal/facts", "internal/jsonx", "internal/names", "internal/option", "internal/pause", "internal/safely", "internal/clients/subscriptions", "internal/visible", "internal/wire", "", "client", "client/config", "client/group", "frame", "protocol", "registry", "session", "transport", "uritemplate"},
+	"gateway":                          {"internal/facts", "internal/jsonx", "internal/tooling/names", "internal/option", "internal/pause", "internal/safely", "internal/clients/subscriptions", "internal/visible", "internal/wire", "", "client", "client/config", "client/group", "frame", "protocol", "registry", "session", "transport", "uritemplate"},
 	"mcptest":                          {"internal/tooling/hostrules", "internal/safely", "internal/tooling/recording", "internal/tooling/toollock", "internal/wire", "", "internal/jsonx", "client", "protocol", "transport"},
 	"cmd/example":                      {"", "app", "auth", "auth/authtest", "schema", "schema/civil", "transport/websocket"},
 	"examples/bills":                   {""},
@@ -139,7 +139,7 @@ var importGraph = map[string][]string{
 	"internal/test/testdep":            {"protocol"},
 	"internal/test/testexec":           {},
 	"internal/test/testcmd":            {"", "transport/websocket"},
-	"internal/tasks/taskstest":         {"internal/tasks", "internal/replica", "internal/bus", "internal/seal", "protocol", "scale"},
+	"internal/test/taskstest":          {"internal/tasks", "internal/replica", "internal/bus", "internal/seal", "protocol", "scale"},
 	"internal/test/programs/hello":     {""},
 	"internal/test/programs/order":     {"", "schema/civil"},
 	"internal/test/programs/chart":     {""},
@@ -165,16 +165,16 @@ var importGraph = map[string][]string{
 	"cmd/talaria/internal/record":     {"internal/jsonx", "internal/tooling/files", "internal/tooling/recording", "protocol", "internal/visible", "cmd/talaria/internal/statedir"},
 	"cmd/talaria/internal/inspector":  {"internal/tooling/hostrules", "internal/jsonx", "internal/tooling/files", "client", "internal/wire", "uritemplate", "protocol", "transport", "schema", "schema/raw", "internal/tooling/recording", "internal/visible", "cmd/talaria/internal/arguments", "cmd/talaria/internal/record", "cmd/talaria/internal/statedir"},
 	"cmd/talaria/internal/scaffold":   {},
-	"cmd/talaria/internal/arguments":  {"internal/wire", "internal/jsonx", "internal/tooling/files", "internal/names", "schema", "schema/raw"},
-	"cmd/talaria/internal/form":       {"internal/names", "protocol", "cmd/talaria/internal/arguments", "cmd/talaria/internal/console"},
+	"cmd/talaria/internal/arguments":  {"internal/wire", "internal/jsonx", "internal/tooling/files", "internal/tooling/names", "schema", "schema/raw"},
+	"cmd/talaria/internal/form":       {"internal/tooling/names", "protocol", "cmd/talaria/internal/arguments", "cmd/talaria/internal/console"},
 	"cmd/talaria/internal/editor":     {"cmd/talaria/internal/console", "cmd/talaria/internal/form", "cmd/talaria/internal/statedir"},
 	"cmd/talaria/internal/render":     {"internal/jsonx", "client", "protocol", "cmd/talaria/internal/arguments", "cmd/talaria/internal/console"},
 	"cmd/talaria/internal/terminal":   {"client", "protocol", "cmd/talaria/internal/console", "cmd/talaria/internal/editor", "cmd/talaria/internal/form", "internal/safely"},
-	"cmd/talaria/internal/shell":      {"internal/names", "internal/wire", "internal/tasks", "client", "internal/clients/subscriptions", "protocol", "cmd/talaria/internal/arguments", "cmd/talaria/internal/console", "cmd/talaria/internal/terminal", "cmd/talaria/internal/editor", "cmd/talaria/internal/form", "cmd/talaria/internal/render", "cmd/talaria/internal/shellwords"},
+	"cmd/talaria/internal/shell":      {"internal/tooling/names", "internal/wire", "internal/tasks", "client", "internal/clients/subscriptions", "protocol", "cmd/talaria/internal/arguments", "cmd/talaria/internal/console", "cmd/talaria/internal/terminal", "cmd/talaria/internal/editor", "cmd/talaria/internal/form", "cmd/talaria/internal/render", "cmd/talaria/internal/shellwords"},
 	"cmd/talaria/internal/proxy":      {"internal/jsonx", "internal/wire", "", "internal/clients/subscriptions", "internal/visible", "client", "protocol", "transport"},
 	"cmd/talaria/internal/dev":        {"internal/pause"},
 	"cmd/talaria/internal/login":      {"internal/jsonx", "internal/tooling/files", "auth/oauth", "cmd/talaria/internal/shellwords", "protocol"},
-	"cmd/talaria":                     {"toolsearch", "gateway", "", "internal/names", "internal/tooling/hostrules", "internal/tooling/files", "internal/tooling/toollock", "internal/tooling/recording", "cmd/talaria/internal/statedir", "cmd/talaria/internal/record", "cmd/talaria/internal/browser", "cmd/talaria/internal/inspector", "client/skills", "internal/wire", "auth/oauth", "internal/visible", "client", "client/config", "protocol", "transport", "cmd/talaria/internal/login", "cmd/talaria/internal/shellwords", "cmd/talaria/internal/console", "cmd/talaria/internal/hosts", "cmd/talaria/internal/scaffold", "cmd/talaria/internal/arguments", "cmd/talaria/internal/form", "cmd/talaria/internal/editor", "cmd/talaria/internal/render", "cmd/talaria/internal/terminal", "cmd/talaria/internal/shell", "cmd/talaria/internal/proxy", "cmd/talaria/internal/bundle", "cmd/talaria/internal/dev"},
+	"cmd/talaria":                     {"toolsearch", "gateway", "", "internal/tooling/names", "internal/tooling/hostrules", "internal/tooling/files", "internal/tooling/toollock", "internal/tooling/recording", "cmd/talaria/internal/statedir", "cmd/talaria/internal/record", "cmd/talaria/internal/browser", "cmd/talaria/internal/inspector", "client/skills", "internal/wire", "auth/oauth", "internal/visible", "client", "client/config", "protocol", "transport", "cmd/talaria/internal/login", "cmd/talaria/internal/shellwords", "cmd/talaria/internal/console", "cmd/talaria/internal/hosts", "cmd/talaria/internal/scaffold", "cmd/talaria/internal/arguments", "cmd/talaria/internal/form", "cmd/talaria/internal/editor", "cmd/talaria/internal/render", "cmd/talaria/internal/terminal", "cmd/talaria/internal/shell", "cmd/talaria/internal/proxy", "cmd/talaria/internal/bundle", "cmd/talaria/internal/dev"},
 }
 
 // thirdParty says which packages may import which modules of others.
@@ -244,7 +244,7 @@ func TestServerLinks(t *testing.T) {
 		}
 	}
 	visit("")
-	if seen["transport/websocket"] || seen["client"] || seen["skill"] || seen["internal/skillhead"] || !seen["internal/conn"] {
+	if seen["transport/websocket"] || seen["client"] || seen["skill"] || seen["internal/tooling/skillhead"] || !seen["internal/conn"] {
 		t.Errorf("package mcp links %v", slices.Sorted(maps.Keys(seen)))
 	}
 }

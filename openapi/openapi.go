@@ -28,7 +28,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/internal/clients/origin"
-	"github.com/talaria-go/mcp/internal/names"
+	"github.com/talaria-go/mcp/internal/tooling/names"
 	"github.com/talaria-go/mcp/internal/visible"
 )
 

@@ -16,8 +16,8 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/internal/clients/origin"
 	"github.com/talaria-go/mcp/internal/jsonx"
-	"github.com/talaria-go/mcp/internal/names"
 	"github.com/talaria-go/mcp/internal/option"
+	"github.com/talaria-go/mcp/internal/tooling/names"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/schema/raw"
 )

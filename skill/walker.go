@@ -16,7 +16,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/talaria-go/mcp/internal/option"
-	"github.com/talaria-go/mcp/internal/skillhead"
+	"github.com/talaria-go/mcp/internal/tooling/skillhead"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/registry"

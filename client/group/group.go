@@ -36,7 +36,7 @@ import (
 	"github.com/talaria-go/mcp/client/config"
 	"github.com/talaria-go/mcp/client/internal/reconnector"
 	"github.com/talaria-go/mcp/internal/clients/attend"
-	naming "github.com/talaria-go/mcp/internal/names"
+	naming "github.com/talaria-go/mcp/internal/tooling/names"
 	"github.com/talaria-go/mcp/protocol"
 )
 

@@ -12,7 +12,7 @@ import (
 	"unicode"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
-	"github.com/talaria-go/mcp/internal/skillhead"
+	"github.com/talaria-go/mcp/internal/tooling/skillhead"
 	"github.com/talaria-go/mcp/internal/wire"
 )
 

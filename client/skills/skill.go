@@ -15,7 +15,7 @@ import (
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
-	"github.com/talaria-go/mcp/internal/skillhead"
+	"github.com/talaria-go/mcp/internal/tooling/skillhead"
 	"github.com/talaria-go/mcp/protocol"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/talaria-go/mcp/internal/names"
+	"github.com/talaria-go/mcp/internal/tooling/names"
 )
 
 // strictHelp is a help command that fails for unknown commands.

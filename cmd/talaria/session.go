@@ -10,7 +10,7 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/render"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
-	naming "github.com/talaria-go/mcp/internal/names"
+	naming "github.com/talaria-go/mcp/internal/tooling/names"
 )
 
 // session is a connection to a server for one operation with it.

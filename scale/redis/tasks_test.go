@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/tasks/taskstest"
+	"github.com/talaria-go/mcp/internal/test/taskstest"
 )
 
 var taskSeeds = flag.Int("taskseeds", 1, "simulations of tasks on each engine")

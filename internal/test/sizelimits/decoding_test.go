@@ -26,7 +26,7 @@ var direct = map[string]map[string]int{
 	},
 	"token by token, or with numbers as they are written; the text is part of a document that was read": {
 		"client/config/json.go": 2, "client/skills/entry.go": 2, "cmd/talaria/internal/inspector/secret.go": 2, "cmd/talaria/internal/inspector/verdict.go": 2, "cmd/talaria/internal/shellwords/shellwords.go": 1,
-		"internal/tooling/hostrules/schema.go": 1, "internal/ask/askers.go": 1, "internal/skillhead/skillhead.go": 2, "internal/tooling/toollock/lock.go": 1,
+		"internal/tooling/hostrules/schema.go": 1, "internal/ask/askers.go": 1, "internal/tooling/skillhead/skillhead.go": 2, "internal/tooling/toollock/lock.go": 1,
 		"middleware/cache.go": 1, "openapi/document.go": 1, "schema/finish.go": 1, "schema/raw/raw.go": 1, "schema/unique.go": 1, "cmd/talaria/internal/arguments/reader.go": 1,
 	},
 	"a text, a list or an object, without numbers, of a document that was read": {

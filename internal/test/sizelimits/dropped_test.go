@@ -17,7 +17,7 @@ import (
 
 // notOurs are folders whose programs serve tests, measurements and readers.
 var notOurs = []string{
-	"bench", "e2e", "examples", "cmd/talaria/browsertest", "internal/test", "internal/tasks/taskstest",
+	"bench", "e2e", "examples", "cmd/talaria/browsertest", "internal/test",
 	"transport/transporttest", "scale/scaletest", "internal/test/backendtest",
 	"client/internal/linktest", "auth/authtest", "scale/redis/cmd", "scale/redis/example", "telemetry/example",
 }

@@ -89,7 +89,7 @@ func isOtherModule(dir string) bool {
 // Library reports whether a package directory is a part of the library, and not
 // a program, an example or a help for tests of this project.
 func Library(dir string) bool {
-	for _, prefix := range []string{"cmd/", "e2e/", "examples/", "internal/test/", "internal/tasks/taskstest", "client/internal/linktest"} {
+	for _, prefix := range []string{"cmd/", "e2e/", "examples/", "internal/test/", "client/internal/linktest"} {
 		if strings.HasPrefix(dir+"/", prefix) || dir == prefix {
 			return false
 		}

@@ -14,7 +14,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/talaria-go/mcp/internal/names"
+	"github.com/talaria-go/mcp/internal/tooling/names"
 )
 
 // Severity is what hosts do with a definition that breaks a rule.

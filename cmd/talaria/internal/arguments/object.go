@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
-	"github.com/talaria-go/mcp/internal/names"
 	"github.com/talaria-go/mcp/internal/tooling/files"
+	"github.com/talaria-go/mcp/internal/tooling/names"
 	"github.com/talaria-go/mcp/schema"
 	"github.com/talaria-go/mcp/schema/raw"
 )

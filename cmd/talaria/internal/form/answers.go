@@ -8,7 +8,7 @@ import (
 
 	"github.com/talaria-go/mcp/cmd/talaria/internal/arguments"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
-	naming "github.com/talaria-go/mcp/internal/names"
+	naming "github.com/talaria-go/mcp/internal/tooling/names"
 	"github.com/talaria-go/mcp/protocol"
 )
 

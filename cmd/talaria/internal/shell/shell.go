@@ -17,7 +17,7 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/form"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/render"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
-	naming "github.com/talaria-go/mcp/internal/names"
+	naming "github.com/talaria-go/mcp/internal/tooling/names"
 )
 
 // Prompt is what the shell waits with.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/tasks"
-	"github.com/talaria-go/mcp/internal/tasks/taskstest"
+	"github.com/talaria-go/mcp/internal/test/taskstest"
 	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/scale"
 )
