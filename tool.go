@@ -214,7 +214,7 @@ func (t *tool) compile(c *compiler) error {
 		Name: t.name, Title: set.title, Description: set.doc, Icons: set.icons,
 		InputSchema: def.sent, OutputSchema: output.schema, Annotations: set.hints, Meta: meta,
 	}
-	t.noteHosts(c, *definition, input.plan, def)
+	t.noteHosts(c, definition, input.plan, def)
 	e := set.entry(definition)
 	e.Task, e.View = set.task != nil, set.ui.View
 	e.Headers, e.Listed = def.headers, set.listed
@@ -261,24 +261,21 @@ func (t *tool) caller(c *compiler, input input, output *output, digest schemaDig
 // warning, and of a schema that the user wrote, or methods of types, all that lint
 // reports. The exact keywords of ExactSchemas are the user's choice. Names and types
 // without a description, of a Go type, are among the warnings of its plan.
-func (t *tool) noteHosts(c *compiler, definition protocol.Tool, plan *schema.Plan, def toolArguments) {
+func (t *tool) noteHosts(c *compiler, definition *protocol.Tool, plan *schema.Plan, def toolArguments) {
 	if t.settings.foreign || c.server.logger.GetLevel() > zerolog.WarnLevel {
 		return
 	}
-	definition.InputSchema = def.narrow
-	if plan != nil && !def.authored && !bytes.Contains(def.narrow, []byte(`"$ref"`)) {
-		definition.InputSchema = hostrules.NoArguments // otherwise everything is accepted, except what is noted
+	arguments := def.narrow
+	if plan != nil && !def.authored && !bytes.Contains(arguments, []byte(`"$ref"`)) {
+		arguments = nil // every host accepts it, except for what its plan warns of
 	}
-	noted := func(f hostrules.Finding) bool {
-		if plan == nil || f.Rule.ID != "member" && f.Rule.ID != "type-none" {
-			return false
+	for _, f := range hostrules.Tool(definition.Name, definition.Description, arguments) {
+		f.Warn = f.Warn || def.authored && f.Rule.Schema
+		if plan != nil && (f.Rule.ID == "member" || f.Rule.ID == "type-none") {
+			f.Warn = f.Warn && def.authored && !slices.ContainsFunc(plan.Warnings(), func(p schema.Problem) bool {
+				return strings.HasSuffix(f.Path, "/properties/"+p.JSONName)
+			})
 		}
-		return !def.authored || slices.ContainsFunc(plan.Warnings(), func(p schema.Problem) bool {
-			return strings.HasSuffix(f.Path, "/properties/"+p.JSONName)
-		})
-	}
-	for _, f := range hostrules.Check("", []protocol.Tool{definition}) {
-		f.Warn = (f.Warn || def.authored && f.Rule.Schema && f.Rule.Fails) && !noted(f)
 		c.hosts = append(c.hosts, f)
 	}
 }

@@ -47,8 +47,8 @@ type level struct {
 // The walk goes level by level, as in encoding/json. A struct that is embedded
 // twice on one level contributes each field twice, so that they are ambiguous.
 // The result is in the order of the struct.
-func findMembers(c *compiler, t reflect.Type) []member {
-	var found []member
+func findMembers(c *compiler, t reflect.Type) []*member {
+	var found []*member
 	visited := map[reflect.Type]bool{}
 	next := []level{{typ: t}}
 	var nextCount map[reflect.Type]int
@@ -67,9 +67,9 @@ func findMembers(c *compiler, t reflect.Type) []member {
 						next = append(next, *inner)
 					}
 				} else if m != nil {
-					found = append(found, *m)
+					found = append(found, m)
 					if count[l.typ] > 1 {
-						found = append(found, *m) // twice on one level: they cancel out
+						found = append(found, m) // twice on one level: they cancel out
 					}
 				}
 			}
@@ -125,8 +125,8 @@ func memberAt(c *compiler, l level, i int) (*member, *level) {
 // use, in the order of the struct. If it would use none, because two fields of
 // one struct have the same name, that is reported: a member must not vanish
 // silently.
-func dominantMembers(c *compiler, found []member) []member {
-	slices.SortStableFunc(found, func(a, b member) int {
+func dominantMembers(c *compiler, found []*member) []*member {
+	slices.SortStableFunc(found, func(a, b *member) int {
 		if d := strings.Compare(a.name, b.name); d != 0 {
 			return d
 		}
@@ -141,7 +141,7 @@ func dominantMembers(c *compiler, found []member) []member {
 		}
 		return slices.Compare(a.index, b.index)
 	})
-	var kept []member
+	var kept []*member
 	for i := 0; i < len(found); {
 		j := i + 1
 		for j < len(found) && found[j].name == found[i].name {
@@ -155,7 +155,7 @@ func dominantMembers(c *compiler, found []member) []member {
 		}
 		i = j
 	}
-	slices.SortFunc(kept, func(a, b member) int { return slices.Compare(a.index, b.index) })
+	slices.SortFunc(kept, func(a, b *member) int { return slices.Compare(a.index, b.index) })
 	return kept
 }
 

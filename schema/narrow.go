@@ -111,8 +111,19 @@ func (w narrower) inclusive(at *json.Number, bound json.Number, step int64) (les
 func (w narrower) values(s *jsonschema.Schema) (less bool) {
 	list := s.Enum
 	s.Enum = nil
-	empty := slices.IndexFunc(list, func(v any) bool { return v == "" })
-	texts := !slices.ContainsFunc(list, func(v any) bool { _, ok := v.(string); return !ok })
+	texts, empty, yes, no := true, -1, false, false
+	for i, v := range list {
+		_, text := v.(string)
+		texts = texts && text
+		switch v {
+		case "":
+			empty = i
+		case true:
+			yes = true
+		case false:
+			no = true
+		}
+	}
 	switch {
 	case texts && empty < 0:
 		s.Enum = list
@@ -122,9 +133,9 @@ func (w narrower) values(s *jsonschema.Schema) (less bool) {
 		return false
 	case texts && s.AnyOf == nil && w.typ == "string":
 		zero := uint64(0)
-		s.AnyOf = []*jsonschema.Schema{{Type: w.typ, Enum: slices.Delete(slices.Clone(list), empty, empty+1)}, {Type: w.typ, MaxLength: &zero}}
+		s.AnyOf = []*jsonschema.Schema{{Type: w.typ, Enum: append(list[:empty:empty], list[empty+1:]...)}, {Type: w.typ, MaxLength: &zero}}
 		return false
-	case slices.Contains(list, any(true)) && slices.Contains(list, any(false)):
+	case yes && no:
 		return len(list) > 2 // both of them, which is what the type says
 	}
 	low, high, gaps, ok := ends(list)

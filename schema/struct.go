@@ -109,7 +109,7 @@ func (c *compiler) structTags(sh *shape) {
 // The steps depend on each other: structonly decides how the type is compiled,
 // nullable and unit decide what the rules apply to, and the rules decide
 // whether the default is a valid value.
-func (c *compiler) field(sh *shape, m member) (*field, *tags.Rules) {
+func (c *compiler) field(sh *shape, m *member) (*field, *tags.Rules) {
 	misspelt(c, m.sf)
 	neglected(c, m.sf)
 	f := &field{name: m.name, goName: m.sf.Name}
@@ -155,7 +155,7 @@ func (c *compiler) field(sh *shape, m member) (*field, *tags.Rules) {
 
 // jsonOptions reads the options of the json tag. It reports unknown ones,
 // because encoding/json would silently ignore a misspelt omitempty.
-func (c *compiler) jsonOptions(m member) (omit, inline, quoted bool) {
+func (c *compiler) jsonOptions(m *member) (omit, inline, quoted bool) {
 	for _, o := range m.options {
 		switch o {
 		case "omitempty", "omitzero":
@@ -179,7 +179,7 @@ func (c *compiler) jsonOptions(m member) (omit, inline, quoted bool) {
 // inline makes a field the place for members that no other field names. Only a
 // map of raw messages can be that: any other type would require checks of
 // members with unknown names.
-func (c *compiler) inline(sh *shape, f *field, m member) {
+func (c *compiler) inline(sh *shape, f *field, m *member) {
 	tag := `json:"` + m.sf.Tag.Get("json") + `"`
 	if m.sf.Type != reflect.TypeFor[map[string]json.RawMessage]() {
 		c.report(tag, "only a map[string]json.RawMessage can take the unknown members", "embed a struct to merge its members")
@@ -209,7 +209,7 @@ func (c *compiler) quote(n *node) {
 // a pointer, omitempty, a default, a condition. In results it is decided by
 // what encoding/json writes: a member without omitempty is always there, and a
 // nil pointer is null.
-func (c *compiler) presence(f *field, tr *tags.Rules, st *schemaTag, m member, omit bool) {
+func (c *compiler) presence(f *field, tr *tags.Rules, st *schemaTag, m *member, omit bool) {
 	n := f.node
 	n.nullable = n.nullable || st.nullable
 	required := tr.Required || st.required

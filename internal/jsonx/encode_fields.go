@@ -62,12 +62,12 @@ func (c *compiler) fields(key nodeKey, path string) ([]fieldNode, error) {
 // one level contributes its fields twice, so that they hide each other; one
 // that was met on a level above contributes none. These are the rules of
 // encoding/json.
-func collect(t reflect.Type) []member {
+func collect(t reflect.Type) []*member {
 	type level struct {
 		typ   reflect.Type
 		index []int
 	}
-	var found []member
+	var found []*member
 	visited := map[reflect.Type]bool{}
 	for next, count := []level{{typ: t}}, map[reflect.Type]int{t: 1}; len(next) > 0; {
 		current, times := next, count
@@ -78,8 +78,8 @@ func collect(t reflect.Type) []member {
 			}
 			visited[l.typ] = true
 			for i := range l.typ.NumField() {
-				m, ok := memberOf(l.typ.Field(i))
-				if !ok {
+				m := memberOf(l.typ.Field(i))
+				if m == nil {
 					continue
 				}
 				m.index = append(slices.Clip(l.index), i)
@@ -98,21 +98,21 @@ func collect(t reflect.Type) []member {
 	return found
 }
 
-// memberOf reads the json tag of f; ok is false for fields that are never
+// memberOf reads the json tag of f; nil is a field that is never
 // written.
-func memberOf(f reflect.StructField) (m member, ok bool) {
+func memberOf(f reflect.StructField) *member {
 	t := f.Type
 	if t.Name() == "" && t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
 	if !f.IsExported() && !(f.Anonymous && t.Kind() == reflect.Struct) {
-		return m, false
+		return nil
 	}
 	tag := f.Tag.Get("json")
 	if tag == "-" {
-		return m, false
+		return nil
 	}
-	m.field = f
+	m := &member{field: f}
 	name, options, _ := strings.Cut(tag, ",")
 	if validName(name) {
 		m.name, m.tagged = name, true
@@ -129,12 +129,12 @@ func memberOf(f reflect.StructField) (m member, ok bool) {
 			_, m.text = simpleOps[t.Kind()]
 		}
 	}
-	return m, true
+	return m
 }
 
 // embedded returns the struct type whose fields are promoted in place of m, or
 // nil.
-func embedded(m member) reflect.Type {
+func embedded(m *member) reflect.Type {
 	t := m.field.Type
 	if t.Name() == "" && t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -159,30 +159,30 @@ func validName(name string) bool {
 // dominant returns, for each name, the member that Go's embedding rules select,
 // in the order of the struct: the least nested one, and among those the one
 // with a tag. If several remain, the name has no member.
-func dominant(all []member) []member {
-	best := map[string][]member{}
+func dominant(all []*member) []*member {
+	best := map[string][]*member{}
 	for _, m := range all {
 		rival := best[m.name]
 		switch {
 		case rival == nil || len(m.index) == len(rival[0].index) && m.tagged && !rival[0].tagged:
-			best[m.name] = []member{m}
+			best[m.name] = []*member{m}
 		case len(m.index) == len(rival[0].index) && m.tagged == rival[0].tagged:
 			best[m.name] = append(rival, m)
 		}
 	}
-	var kept []member
+	var kept []*member
 	for _, rivals := range best {
 		if len(rivals) == 1 {
 			kept = append(kept, rivals[0])
 		}
 	}
-	slices.SortFunc(kept, func(a, b member) int { return slices.Compare(a.index, b.index) })
+	slices.SortFunc(kept, func(a, b *member) int { return slices.Compare(a.index, b.index) })
 	return kept
 }
 
 // omitter returns the test for leaving m out, or nil if m is always written.
 // The test gets the place of the value.
-func omitter(t reflect.Type, m member) func(unsafe.Pointer) bool {
+func omitter(t reflect.Type, m *member) func(unsafe.Pointer) bool {
 	var empty, zero func(unsafe.Pointer) bool
 	if m.empty {
 		empty = emptyTest(t)

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math/big"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -124,7 +125,7 @@ func (s *Schema) issues(doc any) []Issue {
 		return nil
 	}
 	issues := flatten(f, nil)
-	slices.SortStableFunc(issues, func(a, b Issue) int { return strings.Compare(a.Path, b.Path) })
+	sort.SliceStable(issues, func(i, j int) bool { return issues[i].Path < issues[j].Path })
 	return slices.CompactFunc(issues, func(a, b Issue) bool { return a == b })
 }
 

@@ -1,7 +1,10 @@
 package hostrules
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -31,79 +34,95 @@ const (
 // order of Rules, then in the order of tools. server is its name in the
 // configuration of a host, which precedes names there; "" is unknown.
 func Check(server string, tools []protocol.Tool) []Finding {
-	c := &checker{alike: map[string]string{}, found: make([][]Finding, len(Rules))}
-	bytes := 0
+	c := newChecker()
+	c.notes = (*checker).note
+	alike := map[string]string{} // names by what remains of them without case and separators
+	bytes, tokens := 0, 0
 	for i := range tools {
 		t := &tools[i]
 		if bytes += len(t.InputSchema) + len(t.OutputSchema) + len(t.Description); i == MaxTools || bytes > MaxBytes {
 			c.tool = ""
-			c.report("unchecked", fmt.Sprintf("%d of %d tools are not checked, since there are more than %d, or 32 MiB", len(tools)-i, len(tools), MaxTools))
+			c.report("unchecked", fmt.Sprintf("%d of %d tools are not checked, since there are more than %d, or 32 MiB", len(tools)-i, len(tools), MaxTools), "")
 			break
 		}
 		c.begin(t.Name)
-		c.name(server, t)
+		c.name(server, t.Name)
+		c.alike(alike, t.Name)
 		c.description(t.Description)
+		if n := utf8.RuneCountInString(t.Description); maxLong < n && n <= maxDescription {
+			c.report("text-long", "the description has % characters, and OpenAI's chat completions accept 1,024", strconv.Itoa(n))
+		}
+		c.hidden("description", t.Description)
 		c.hidden("title", t.Title)
 		if a := t.Annotations; a == nil || a.ReadOnlyHint == nil && a.DestructiveHint == nil {
-			c.report("hints", "VS Code asks before each call, and directories want a hint")
+			c.report("hints", "VS Code asks before each call, and directories want a hint", "")
 		}
 		c.arguments(t.InputSchema)
 		c.results(t.OutputSchema)
-		c.tokens += (len(t.Name) + len(t.Description) + len(t.InputSchema)) / 4
+		tokens += (len(t.Name) + len(t.Description) + len(t.InputSchema)) / 4
 	}
 	c.begin("")
 	if n := len(tools); n > maxListed {
-		c.report("tools", fmt.Sprintf("%d tools; OpenAI and Copilot accept 128 of all servers, Cursor 80", n))
+		c.report("tools", "% tools; OpenAI and Copilot accept 128 of all servers, Cursor 80", strconv.Itoa(n))
 	}
-	if c.tokens > maxTokens {
-		c.report("tokens", fmt.Sprintf("the list has about %d tokens", c.tokens))
+	if tokens > maxTokens {
+		c.report("tokens", "the list has about % tokens", strconv.Itoa(tokens))
 	}
-	var all []Finding
-	for _, findings := range c.found {
-		all = append(all, findings...)
-	}
-	return all
+	return c.all()
 }
 
 // Server returns what hosts do not accept of the tools and the instructions of a server:
-// the result of Check, then that of Instructions.
+// the result of Check, then that of Instructions and of hidden characters in them.
 func Server(server string, tools []protocol.Tool, instructions string) []Finding {
-	return append(Check(server, tools), Instructions(instructions)...)
+	c := newChecker()
+	c.instructions(instructions)
+	c.hidden("instructions", instructions)
+	return append(Check(server, tools), c.all()...)
+}
+
+// Tool returns what a server may log of one of its tools: the rules with Warns, and those
+// with Fails of its schema of arguments. The others are found by Check only, so that
+// a server does not link them. nil instead of a schema is one that every host accepts.
+func Tool(name, description string, schema json.RawMessage) []Finding {
+	c := newChecker()
+	c.begin(name)
+	c.name("", name)
+	c.description(description)
+	if schema != nil {
+		c.arguments(schema)
+	}
+	return c.all()
 }
 
 // Name returns what hosts do not accept of the name of a tool.
 func Name(name string) []Finding {
-	c := &checker{alike: map[string]string{}, found: make([][]Finding, len(Rules))}
+	c := newChecker()
 	c.begin(name)
-	c.name("", &protocol.Tool{Name: name})
-	return append(c.found[index("name")], c.found[index("name-long")]...)
+	c.name("", name)
+	return c.all()
 }
 
-// Instructions returns what hosts do not accept of the instructions of a server.
-func Instructions(text string) (all []Finding) {
-	if text == "" {
-		return nil
-	}
-	c := &checker{found: make([][]Finding, len(Rules))}
-	if n := utf8.RuneCountInString(text); n > maxDescription {
-		c.report("text-2048", fmt.Sprintf("the instructions have %d characters, and Claude Code cuts them at 2,048", n))
-	}
-	c.hidden("instructions", text)
-	for _, findings := range c.found {
-		all = append(all, findings...)
-	}
-	return all
+// Instructions returns what a server logs of its instructions.
+func Instructions(text string) []Finding {
+	c := newChecker()
+	c.instructions(text)
+	return c.all()
 }
 
 // checker gathers findings, by the index of the rule.
 type checker struct {
 	found  [][]Finding
-	tool   string            // that is being checked, fit to be shown
-	places map[string]int    // by rule, how many this tool has
-	alike  map[string]string // names by what remains of them without case and separators
-	tokens int
+	tool   string                // that is being checked, fit to be shown
+	places map[string]int        // by rule, how many this tool has
+	notes  func(*checker, *node) // finds what servers do not log, in a schema; nil finds nothing
 	walker
 }
+
+// newChecker returns a checker without findings.
+func newChecker() *checker { return &checker{found: make([][]Finding, len(Rules))} }
+
+// all returns the findings in the order of Rules.
+func (c *checker) all() []Finding { return slices.Concat(c.found...) }
 
 // index returns where a rule is in the table; it panics if it is not there.
 func index(id string) int {
@@ -122,13 +141,17 @@ func (c *checker) begin(name string) {
 	c.walker = walker{}
 }
 
-// report adds a finding at the place of the walker.
-func (c *checker) report(id, text string) { c.reportAs(id, text, true) }
+// report adds a finding at the place of the walker. The last % in text stands for what,
+// which may be a peer's.
+func (c *checker) report(id, text, what string) { c.reportAs(id, text, what, true) }
 
 // reportAs is report for a finding that is not logged although its rule is.
-func (c *checker) reportAs(id, text string, warn bool) {
+func (c *checker) reportAs(id, text, what string, warn bool) {
 	if c.places[id] == maxPlaces {
 		return
+	}
+	if i := strings.LastIndexByte(text, '%'); i >= 0 {
+		text = text[:i] + shown(what) + text[i+1:]
 	}
 	if c.places == nil {
 		c.places = map[string]int{}
@@ -142,47 +165,60 @@ func (c *checker) reportAs(id, text string, warn bool) {
 }
 
 // name checks the name of a tool.
-func (c *checker) name(server string, t *protocol.Tool) {
-	n := utf8.RuneCountInString(t.Name)
-	if n == 0 || strings.ContainsFunc(t.Name, func(r rune) bool { return !nameRune(r) }) {
-		c.report("name", "Claude Desktop and OpenAI take letters, digits, _ and - only")
+func (c *checker) name(server, name string) {
+	if !plainName(name, "-") {
+		c.report("name", "Claude Desktop and OpenAI take letters, digits, _ and - only", "")
 	}
+	n := utf8.RuneCountInString(name)
 	whole := len("mcp__") + utf8.RuneCountInString(server) + len("__") + n
 	switch {
 	case n > maxName:
-		c.report("name-long", fmt.Sprintf("it has %d characters, and Claude's API and OpenAI accept 64", n))
+		c.report("name-long", "it has % characters, and Claude's API and OpenAI accept 64", strconv.Itoa(n))
 	case server != "" && whole > maxName:
-		c.report("name-long", fmt.Sprintf("mcp__%s__%s has %d characters, and Claude's API accepts 64", visible.Line(server, visible.Name), c.tool, whole))
+		c.report("name-long", "mcp__"+visible.Line(server, visible.Name)+"__"+c.tool+" has % characters, and Claude's API accepts 64", strconv.Itoa(whole))
 	}
+}
+
+// alike reports a name that differs from an earlier one in case and separators only.
+func (c *checker) alike(earlier map[string]string, name string) {
 	key := strings.Map(func(r rune) rune {
 		if strings.ContainsRune("_-./ ", r) {
 			return -1
 		}
 		return r
-	}, strings.ToLower(t.Name))
-	if other, taken := c.alike[key]; taken && other != c.tool {
-		c.report("name-alike", fmt.Sprintf("hosts that rewrite names take it for %s", other))
+	}, strings.ToLower(name))
+	if other, taken := earlier[key]; taken && other != c.tool {
+		c.report("name-alike", "hosts that rewrite names take it for %", other)
 	} else {
-		c.alike[key] = c.tool
+		earlier[key] = c.tool
 	}
 }
 
-// nameRune reports whether every host accepts r in a name.
-func nameRune(r rune) bool {
-	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-'
+// plainName reports whether a name has letters and digits of ASCII, _ and the other
+// characters only, and is not empty.
+func plainName(name, other string) bool {
+	for _, r := range name {
+		if letter := r | 0x20; (letter < 'a' || 'z' < letter) && (r < '0' || '9' < r) && r != '_' && !strings.ContainsRune(other, r) {
+			return false
+		}
+	}
+	return name != ""
 }
 
 // description checks the description of a tool.
 func (c *checker) description(text string) {
-	switch n := utf8.RuneCountInString(text); {
-	case strings.TrimSpace(text) == "":
-		c.report("text-none", "it has no description, and Bedrock refuses it")
-	case n > maxDescription:
-		c.report("text-2048", fmt.Sprintf("the description has %d characters, and Claude Code cuts it at 2,048", n))
-	case n > maxLong:
-		c.report("text-long", fmt.Sprintf("the description has %d characters, and OpenAI's chat completions accept 1,024", n))
+	if strings.TrimSpace(text) == "" {
+		c.report("text-none", "it has no description, and Bedrock refuses it", "")
+	} else if n := utf8.RuneCountInString(text); n > maxDescription {
+		c.report("text-2048", "the description has % characters, and Claude Code cuts it at 2,048", strconv.Itoa(n))
 	}
-	c.hidden("description", text)
+}
+
+// instructions checks the instructions of a server.
+func (c *checker) instructions(text string) {
+	if n := utf8.RuneCountInString(text); n > maxDescription {
+		c.report("text-2048", "the instructions have % characters, and Claude Code cuts them at 2,048", strconv.Itoa(n))
+	}
 }
 
 // hidden reports a character that is not seen.
@@ -195,7 +231,7 @@ func (c *checker) hidden(what, text string) {
 	for _, r := range text {
 		as, n := utf8.DecodeRuneInString(shown)
 		if as != r {
-			c.report("text-hidden", fmt.Sprintf("the %s has %U, and scanners refuse it", what, r))
+			c.report("text-hidden", fmt.Sprintf("the %s has %U, and scanners refuse it", what, r), "")
 			return
 		}
 		shown = shown[n:]

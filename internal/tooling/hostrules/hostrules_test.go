@@ -182,7 +182,7 @@ func TestCheckTexts(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	for text, want := range map[string]string{"": "", "Use it.": "", strings.Repeat("ü", 2048): "", strings.Repeat("ü", 2049): "text-2048", "a\u202eb": "text-hidden", "👩‍👩‍👧 \r\n\tx": ""} {
-		if got := strings.Join(rulesOf(hostrules.Instructions(text)), " "); got != want {
+		if got := strings.Join(rulesOf(hostrules.Server("", nil, text)), " "); got != want {
 			t.Errorf("%.20q: got %s, want %s", text, got, want)
 		}
 	}

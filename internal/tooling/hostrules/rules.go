@@ -12,6 +12,7 @@ package hostrules
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/talaria-go/mcp/internal/tooling/names"
@@ -61,14 +62,14 @@ type Finding struct {
 
 // String returns the finding as a server logs it, with the fix.
 func (f Finding) String() string {
-	of := ""
+	text := f.Rule.ID + ": "
 	if f.Tool != "" {
-		of = fmt.Sprintf("tool %q: ", f.Tool)
+		text = "tool " + strconv.Quote(f.Tool) + ": " + text
 	}
 	if f.Path != "" {
-		return fmt.Sprintf("%s%s: %s: %s; %s", of, f.Rule.ID, f.Path, f.Text, f.Rule.Fix)
+		text += f.Path + ": "
 	}
-	return fmt.Sprintf("%s%s: %s; %s", of, f.Rule.ID, f.Text, f.Rule.Fix)
+	return text + f.Text + "; " + f.Rule.Fix
 }
 
 // Line returns the finding as lint prints it.

@@ -3,12 +3,10 @@ package hostrules
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // walker is where the check of a schema is.
@@ -107,16 +105,19 @@ type node struct {
 // pointer returns the place as a JSON Pointer.
 func (w *walker) pointer() (pointer string) {
 	for _, segment := range w.path {
-		pointer += "/" + shown(escaper.Replace(segment))
+		pointer += "/" + shown(escaped(segment))
 	}
 	return pointer
 }
 
-// escaper escapes a name for a JSON Pointer (RFC 6901), unescaper reverses it.
-var (
-	escaper   = strings.NewReplacer("~", "~0", "/", "~1")
-	unescaper = strings.NewReplacer("~1", "/", "~0", "~")
-)
+// escaped escapes a name for a JSON Pointer (RFC 6901), unescaped reverses it.
+func escaped(name string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
+}
+
+func unescaped(segment string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(segment, "~1", "/"), "~0", "~")
+}
 
 // parse reads a schema; nil is one that is not an object.
 func parse(text json.RawMessage) (schema map[string]any) {
@@ -131,58 +132,42 @@ func parse(text json.RawMessage) (schema map[string]any) {
 	return schema
 }
 
-// NoArguments is the schema of a tool without arguments, which every host accepts.
-var NoArguments = json.RawMessage(`{"type":"object","properties":{}}`)
-
-// results checks a schema of results.
-func (c *checker) results(text json.RawMessage) {
-	if !bytes.Contains(text, []byte("schema")) {
-		return // what it looks for has this in its name, and an escape of a letter there is unusual
-	}
-	if dialect, ok := parse(text)["$schema"].(string); ok && !strings.Contains(dialect, "2020-12") {
-		c.report("dialect", fmt.Sprintf("the schema of results is of %s, and claude.ai refuses draft-07 there", shown(dialect)))
-	}
-}
-
 // arguments checks a schema of arguments.
 func (c *checker) arguments(text json.RawMessage) {
-	if bytes.Equal(text, NoArguments) {
-		return
-	}
 	root := parse(text)
-	if root["type"] != "object" {
-		c.report("root-type", "the arguments are not of type object, and Claude Code drops all tools of the server")
+	object := root["type"] == "object"
+	if !object {
+		c.report("root-type", "the arguments are not of type object, and Claude Code drops all tools of the server", "")
 	}
 	if root == nil {
 		return
 	}
-	for _, k := range []string{"anyOf", "oneOf", "allOf"} {
+	for _, k := range unions {
 		if _, there := root[k]; there {
-			c.report("root-union", fmt.Sprintf("Claude's API refuses %s at the root", k))
+			c.report("root-union", "Claude's API refuses % at the root", k)
 		}
 	}
 	for _, k := range rareRoot {
 		if _, there := root[k]; there {
-			c.report("root-if", fmt.Sprintf("Claude Code drops a tool with %s at the root", k))
+			c.report("root-if", "Claude Code drops a tool with % at the root", k)
 		}
 	}
 	properties, there := root["properties"].(map[string]any)
-	if !there && root["type"] == "object" {
-		c.report("properties", "OpenAI refuses an object without properties")
+	if !there && object {
+		c.report("properties", "OpenAI refuses an object without properties", "")
 	}
 	for _, name := range sorted(properties) {
-		if n := utf8.RuneCountInString(name); n == 0 || n > maxMember || strings.ContainsFunc(name, func(r rune) bool { return !nameRune(r) && r != '.' }) {
+		if len(name) > maxMember || !plainName(name, "-.") {
 			c.path = []string{"properties", name}
-			c.report("member", fmt.Sprintf("Claude's API takes 1 to 64 letters, digits, _ . and - in the name of an argument, not %q", shown(name)))
+			c.report("member", "Claude's API takes 1 to 64 letters, digits, _ . and - in the name of an argument, not \"%\"", name)
 		}
-	}
-	if dialect, ok := root["$schema"].(string); ok && !strings.Contains(dialect, "draft-07") {
-		c.path = nil
-		c.report("dialect", fmt.Sprintf("the schema of arguments is of %s, and VS Code left out such tools", shown(dialect)))
 	}
 	c.walker = walker{root: root}
 	c.schema(root, place{grammar: true})
 }
+
+// unions are the keywords of alternatives and of schemas that all apply.
+var unions = [...]string{"anyOf", "oneOf", "allOf"}
 
 // place is where a schema stands.
 type place struct {
@@ -195,7 +180,7 @@ func (c *checker) schema(v any, at place) {
 	s, ok := v.(map[string]any)
 	if !ok {
 		if v == true && !at.adds {
-			c.report("type-none", "any value is accepted, and Vertex refuses a schema without a type")
+			c.report("type-none", "any value is accepted, and Vertex refuses a schema without a type", "")
 		}
 		return
 	}
@@ -204,7 +189,7 @@ func (c *checker) schema(v any, at place) {
 	}
 	s[mark] = visited{}
 	if c.depth++; c.depth > MaxDepth {
-		c.report("unchecked", fmt.Sprintf("lint looks %d levels deep", MaxDepth))
+		c.report("unchecked", "lint looks % levels deep", strconv.Itoa(MaxDepth))
 		c.depth--
 		return
 	}
@@ -218,7 +203,9 @@ func (c *checker) schema(v any, at place) {
 	if at.grammar {
 		c.sizes(n)
 	}
-	c.keywords(n)
+	if c.notes != nil {
+		c.notes(c, n)
+	}
 	if ref, ok := s["$ref"].(string); ok {
 		c.reference(ref, at)
 	}
@@ -235,22 +222,22 @@ func (n *node) text() bool {
 func (c *checker) types(n *node) {
 	if list, ok := n.schema["type"].([]any); ok {
 		text, _ := json.Marshal(list)
-		c.report("type-list", fmt.Sprintf("Gemini refuses the list of types %s", shown(string(text))))
+		c.report("type-list", "Gemini refuses the list of types %", string(text))
 	}
 	if n.types == 0 && !n.adds && n.has&(kRef|kAnyOf|kOneOf|kAllOf) == 0 {
 		switch description, _ := n.schema["description"].(string); {
 		case n.has&(kEnum|kConst) != 0:
-			c.reportAs("type-none", "an enum without a type is refused by Vertex", false)
+			c.reportAs("type-none", "an enum without a type is refused by Vertex", "", false)
 		case len(c.path) > 0:
-			c.reportAs("type-none", "any value is accepted, and Vertex refuses a schema without a type", description == "")
+			c.reportAs("type-none", "any value is accepted, and Vertex refuses a schema without a type", "", description == "")
 		}
 	}
 	_, tuple := n.schema["items"].([]any)
 	switch {
 	case tuple || n.has&kPrefixItems != 0:
-		c.report("items", "OpenAI and Gemini refuse a tuple")
+		c.report("items", "OpenAI and Gemini refuse a tuple", "")
 	case n.types&kindArray != 0 && n.has&kItems == 0:
-		c.report("items", "OpenAI and Gemini refuse an array without items")
+		c.report("items", "OpenAI and Gemini refuse an array without items", "")
 	}
 	if n.adds || n.has&kRef != 0 {
 		return
@@ -260,7 +247,7 @@ func (c *checker) types(n *node) {
 	for _, name := range required {
 		name, _ := name.(string)
 		if _, there := properties[name]; !there {
-			c.report("required", fmt.Sprintf("Gemini refuses the required name %q, which is no property", shown(name)))
+			c.report("required", "Gemini refuses the required name \"%\", which is not a property", name)
 		}
 	}
 }
@@ -268,32 +255,33 @@ func (c *checker) types(n *node) {
 // values checks enum and const.
 func (c *checker) values(s map[string]any) {
 	list, _ := s["enum"].([]any)
-	number, blank := -1, false
-	for i, v := range list {
-		switch v := v.(type) {
-		case json.Number, bool:
-			number = max(number, i)
-		case string:
-			blank = blank || v == ""
-		case nil:
-			blank = true
+	number, blank := "", false
+	for _, v := range list {
+		if n := numeral(v); n != "" {
+			number = n
 		}
+		blank = blank || v == "" || v == nil
 	}
-	if number >= 0 {
-		c.report("enum-number", fmt.Sprintf("Gemini takes texts in an enum, not %s", shown(fmt.Sprint(list[number]))))
+	if number != "" {
+		c.report("enum-number", "Gemini takes texts in an enum, not %", number)
 	}
 	if blank {
-		c.report("enum-blank", "Gemini refuses an empty text or null in an enum")
+		c.report("enum-blank", "Gemini refuses an empty text or null in an enum", "")
 	}
-	switch v := s["const"].(type) {
-	case json.Number, bool:
-		c.report("enum-number", fmt.Sprintf("Gemini takes texts as a const, not %s", shown(fmt.Sprint(v))))
+	if n := numeral(s["const"]); n != "" {
+		c.report("enum-number", "Gemini takes texts as a const, not %", n)
 	}
-	for _, k := range []string{"description", "title"} {
-		if text, ok := s[k].(string); ok {
-			c.hidden(k, text)
-		}
+}
+
+// numeral returns a number or a boolean as JSON has it, and "" for another value.
+func numeral(v any) string {
+	switch v := v.(type) {
+	case json.Number:
+		return string(v)
+	case bool:
+		return strconv.FormatBool(v)
 	}
+	return ""
 }
 
 // pattern checks a regular expression. grammar is set if llama.cpp reads it.
@@ -301,15 +289,15 @@ func (c *checker) pattern(p string, grammar bool) {
 	look, python := read(p)
 	switch {
 	case look:
-		c.report("pattern-look", fmt.Sprintf("OpenAI refuses look-around, in %s", shown(p)))
+		c.report("pattern-look", "OpenAI refuses look-around, in %", p)
 	case !python:
-		c.report("pattern", fmt.Sprintf("OpenAI cannot compile %s", shown(p)))
+		c.report("pattern", "OpenAI cannot compile %", p)
 	case grammar:
 		plain, most := plainly(p)
 		if !plain {
-			c.report("pattern-plain", fmt.Sprintf("llama.cpp cannot read %s", shown(p)))
+			c.report("pattern-plain", "llama.cpp cannot read %", p)
 		} else if most >= 2000 {
-			c.report("repeat", fmt.Sprintf("llama.cpp refuses a repetition of %d, in %s", most, shown(p)))
+			c.report("repeat", "llama.cpp refuses a repetition of "+strconv.Itoa(most)+", in %", p)
 		}
 	}
 }
@@ -336,37 +324,13 @@ var ownGrammar = []any{"uuid", "date", "time", "date-time"}
 func (c *checker) size(n *node, keyword string) {
 	if count, ok := n.schema[keyword].(json.Number); ok {
 		if f, err := count.Float64(); err != nil || f >= 2000 {
-			c.report("repeat", fmt.Sprintf("llama.cpp refuses %s %s", keyword, shown(count.String())))
+			c.report("repeat", "llama.cpp refuses "+keyword+" %", string(count))
 		}
 	}
 }
-
-// rare are the keywords that some host refuses or deletes.
-var rare = []string{"exclusiveMinimum", "exclusiveMaximum", "multipleOf", "propertyNames", "patternProperties", "uniqueItems", "not", "if",
-	"dependentRequired", "dependentSchemas", "dependencies", "contains", "unevaluatedProperties", "unevaluatedItems", "additionalItems"}
 
 // rareRoot are the keywords at the root of arguments that rule root-if reports.
-var rareRoot = []string{"if", "not", "enum", "const", "dependentRequired", "dependentSchemas", "dependencies"}
-
-// formats are those of strings that JSON Schema has.
-const formats = " date-time date time duration email idn-email hostname idn-hostname ipv4 ipv6 uri iri iri-reference uuid uri-template json-pointer relative-json-pointer regex "
-
-// keywords notes keywords and formats that some host refuses.
-func (c *checker) keywords(n *node) {
-	for _, k := range rare {
-		if v, there := n.schema[k]; there && v != false && (len(c.path) > 0 || !slices.Contains(rareRoot, k)) {
-			c.report("keyword", fmt.Sprintf("llguidance or Gemini refuses %s", k))
-		}
-	}
-	format, ok := n.schema["format"].(string)
-	if !ok || strings.Contains(formats, " "+format+" ") {
-		return
-	}
-	if n.types&kindNumber != 0 && strings.Contains(" int32 int64 float double ", " "+format+" ") {
-		return
-	}
-	c.report("format", fmt.Sprintf("llguidance or Gemini refuses the format %s", shown(format)))
-}
+var rareRoot = [...]string{"if", "not", "enum", "const", "dependentRequired", "dependentSchemas", "dependencies"}
 
 // reference checks a $ref and follows it.
 func (c *checker) reference(ref string, at place) {
@@ -377,7 +341,7 @@ func (c *checker) reference(ref string, at place) {
 		c.refs = map[string]bool{}
 	}
 	c.refs[ref] = true
-	c.report("ref", fmt.Sprintf("Claude's managed agents and Nova refuse $ref %s", shown(ref)))
+	c.report("ref", "Claude's managed agents and Nova refuse $ref %", ref)
 	fragment, local := strings.CutPrefix(ref, "#")
 	if !local {
 		return
@@ -387,7 +351,7 @@ func (c *checker) reference(ref string, at place) {
 	c.path = nil // within reports, the place is that of the target
 	if fragment != "" {
 		for _, segment := range strings.Split(strings.TrimPrefix(fragment, "/"), "/") {
-			segment = unescaper.Replace(segment)
+			segment = unescaped(segment)
 			switch in := target.(type) {
 			case map[string]any:
 				target = in[segment]
@@ -411,40 +375,64 @@ func (c *checker) reference(ref string, at place) {
 	c.path = path
 }
 
+// below are the keywords that have schemas, in order. adds is set for those whose schemas
+// need no type of their own, named for those with a schema for each name.
+var below = [...]struct {
+	name        string
+	keyword     keywords
+	named, adds bool
+}{
+	{name: "additionalItems", adds: true},
+	{name: "additionalProperties", adds: true, keyword: kAdditional},
+	{name: "allOf", adds: true, keyword: kAllOf},
+	{name: "anyOf", keyword: kAnyOf},
+	{name: "contains", adds: true},
+	{name: "dependentSchemas", adds: true, named: true},
+	{name: "else", adds: true},
+	{name: "if", adds: true},
+	{name: "items", keyword: kItems},
+	{name: "not", adds: true},
+	{name: "oneOf", keyword: kOneOf},
+	{name: "patternProperties", named: true},
+	{name: "prefixItems", keyword: kPrefixItems},
+	{name: "properties", named: true, keyword: kProperties},
+	{name: "propertyNames", adds: true},
+	{name: "then", adds: true},
+	{name: "unevaluatedItems", adds: true},
+	{name: "unevaluatedProperties", adds: true},
+}
+
 // children checks the schemas within n.
 func (c *checker) children(n *node) {
 	grammar := n.grammarParts()
-	for _, k := range sorted(n.schema) {
-		within := place{}
-		if i := slices.Index(keywordNames[:], k); i >= 0 {
-			within.grammar = n.grammar && grammar&(1<<i) != 0
+	for i := range below {
+		b := &below[i]
+		v, there := n.schema[b.name]
+		if !there {
+			continue
 		}
-		v := n.schema[k]
-		switch k {
-		case "properties":
-			c.members(k, v, within)
-		case "patternProperties", "dependentSchemas":
-			within.adds = k == "dependentSchemas"
-			c.members(k, v, within)
-		case "additionalProperties", "propertyNames", "not", "if", "then", "else", "contains", "unevaluatedProperties", "unevaluatedItems", "additionalItems":
-			within.adds = true
-			c.child(k, v, within)
-		case "items", "anyOf", "oneOf", "allOf", "prefixItems":
-			list, ok := v.([]any)
-			if !ok {
-				c.child(k, v, within)
-				continue
+		within := place{adds: b.adds, grammar: n.grammar && grammar&b.keyword != 0}
+		if b.keyword&(kAnyOf|kOneOf) != 0 && (n.types != 0 || len(c.path) == 0) {
+			within.adds = true // alternatives of what has a type, or of the arguments as a whole
+		}
+		c.path = append(c.path, b.name)
+		switch v := v.(type) {
+		case map[string]any:
+			if !b.named {
+				c.schema(v, within)
+				break
 			}
-			within.adds = k == "allOf" || (k == "anyOf" || k == "oneOf") && n.types != 0
-			if k != "items" && k != "prefixItems" && len(c.path) == 0 {
-				within.adds = true // an alternative of the arguments as a whole
+			for _, name := range sorted(v) {
+				c.child(name, v[name], within)
 			}
-			c.path = append(c.path, k)
-			for i, v := range list {
+		case []any:
+			for i, v := range v {
 				c.child(strconv.Itoa(i), v, within)
 			}
-			c.path = c.path[:len(c.path)-1]
+		default:
+			c.schema(v, within)
 		}
+		c.path = c.path[:len(c.path)-1]
 	}
 }
 
@@ -468,16 +456,6 @@ func (n *node) grammarParts() keywords {
 		return kPrefixItems
 	}
 	return 0
-}
-
-// members checks schemas by name.
-func (c *checker) members(keyword string, v any, at place) {
-	named, _ := v.(map[string]any)
-	c.path = append(c.path, keyword)
-	for _, name := range sorted(named) {
-		c.child(name, named[name], at)
-	}
-	c.path = c.path[:len(c.path)-1]
 }
 
 // child checks a schema one step further.

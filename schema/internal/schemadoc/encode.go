@@ -34,22 +34,22 @@ var trailing = []string{"dependentRequired", "dependentSchemas", "if", "then", "
 
 // schemaFields returns the keywords of jsonschema.Schema and the fields that
 // hold them, in the order in which they are written.
-var schemaFields = sync.OnceValue(func() []schemaField {
+var schemaFields = sync.OnceValue(func() []*schemaField {
 	t := reflect.TypeFor[jsonschema.Schema]()
-	var fields []schemaField
+	var fields []*schemaField
 	for i := range t.NumField() {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
 		if name != "" && name != "-" {
-			fields = append(fields, schemaField{name, i, t.Field(i).Offset / wordSize})
+			fields = append(fields, &schemaField{name, i, t.Field(i).Offset / wordSize})
 		}
 	}
-	rank := func(f schemaField) int {
+	rank := func(f *schemaField) int {
 		if i := slices.Index(leading, f.name); i >= 0 {
 			return i - len(leading)
 		}
 		return slices.Index(trailing, f.name) + 1
 	}
-	slices.SortStableFunc(fields, func(a, b schemaField) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(fields, func(a, b *schemaField) int { return rank(a) - rank(b) })
 	return fields
 })
 
@@ -125,7 +125,7 @@ func Append(dst []byte, s *jsonschema.Schema) []byte {
 		return append(dst, '}')
 	}
 	for _, k := range slices.Sorted(maps.Keys(s.Extras)) {
-		if !slices.ContainsFunc(schemaFields(), func(f schemaField) bool { return f.name == k }) {
+		if !slices.ContainsFunc(schemaFields(), func(f *schemaField) bool { return f.name == k }) {
 			name(k)
 			dst = appendValue(dst, s.Extras[k])
 		}
