@@ -25,7 +25,9 @@ type Loop struct {
 }
 
 const (
-	scanInterval = 300 * time.Millisecond // between two looks at the sources
+	scanInterval = 300 * time.Millisecond // between two looks at the sources, at least
+	maxInterval  = time.Second            // between two looks that take long
+	scanShare    = 50                     // an interval is this many times as long as a look, for 2 % of a CPU
 	quietTime    = 200 * time.Millisecond // without a further change, before a build starts
 )
 
@@ -50,10 +52,10 @@ func (l *Loop) Run(ctx context.Context) error {
 		go func() { done <- l.turn(working) }()
 		finish := func(t turn) {
 			done = nil
-			if len(t.sources.Files) > 0 {
+			if t.sources.found() {
 				sources, seen = t.sources, seen.renewed(l.Scan(t.sources), began)
 			}
-			if t.err != nil && working.Err() == nil && len(sources.Files) > 0 {
+			if t.err != nil && working.Err() == nil && sources.found() {
 				l.Failed(t.err)
 			}
 		}
@@ -62,11 +64,13 @@ func (l *Loop) Run(ctx context.Context) error {
 		for changed := false; !changed && failed == nil; {
 			select {
 			case t := <-done:
-				if finish(t); len(sources.Files) == 0 {
+				if finish(t); !sources.found() {
 					failed = t.err
 				}
 			case <-look.C:
+				start := time.Now()
 				changed = !maps.Equal(l.Scan(sources), seen)
+				look.Reset(min(max(scanInterval, scanShare*time.Since(start)), maxInterval))
 			case <-ctx.Done():
 				changed = true
 			}

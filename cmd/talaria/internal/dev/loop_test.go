@@ -216,3 +216,26 @@ func TestLoop(t *testing.T) {
 		})
 	}
 }
+
+// Looks that take long are fewer, down to one a second.
+func TestIntervals(t *testing.T) {
+	for slow, want := range map[time.Duration]int{0: 34, 10 * time.Millisecond: 21, 100 * time.Millisecond: 10} {
+		synctest.Test(t, func(t *testing.T) {
+			looks := 0
+			l := Loop{
+				Make:  func(context.Context) (Sources, string, error) { return Sources{Files: []string{"main.go"}}, "1", nil },
+				Start: func(context.Context, string) error { return nil },
+				Scan: func(Sources) Snapshot {
+					looks++
+					time.Sleep(slow)
+					return Snapshot{}
+				},
+			}
+			ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+			defer stop()
+			if err := l.Run(ctx); err != nil || looks != want {
+				t.Errorf("a look of %s: %d in 10 s, want %d; %v", slow, looks, want, err)
+			}
+		})
+	}
+}

@@ -112,13 +112,8 @@ func (t *Tool) run(ctx context.Context, at string, args ...string) ([]byte, erro
 
 // listed is a package as go list -json shows it.
 type listed struct {
-	Dir, ImportPath, Name     string
+	Dir, Name                 string
 	Standard, DepOnly         bool
-	GoFiles, CgoFiles         []string
-	CFiles, CXXFiles, MFiles  []string
-	HFiles, FFiles, SFiles    []string
-	SwigFiles, SwigCXXFiles   []string
-	SysoFiles, InvalidGoFiles []string
 	EmbedFiles, EmbedPatterns []string
 	Module                    *struct {
 		Main    bool
@@ -128,8 +123,7 @@ type listed struct {
 	Error *struct{ Err string }
 }
 
-const listedFields = "-json=Dir,ImportPath,Name,Standard,DepOnly,GoFiles,CgoFiles,CFiles,CXXFiles,MFiles,HFiles,FFiles,SFiles," +
-	"SwigFiles,SwigCXXFiles,SysoFiles,InvalidGoFiles,EmbedFiles,EmbedPatterns,Module,Error"
+const listedFields = "-json=Dir,Name,Standard,DepOnly,EmbedFiles,EmbedPatterns,Module,Error"
 
 // own reports whether the package is one that is worked on: of the main module, of the
 // workspace, or of a directory that takes the place of a module.
@@ -195,14 +189,8 @@ func (t *Tool) judge(named []*listed, s *Sources) error {
 	return why
 }
 
-// add adds the files and directories of a package.
+// add adds the directories of a package.
 func (s *Sources) add(p *listed) {
-	for _, list := range [][]string{p.GoFiles, p.CgoFiles, p.CFiles, p.CXXFiles, p.MFiles, p.HFiles, p.FFiles, p.SFiles,
-		p.SwigFiles, p.SwigCXXFiles, p.SysoFiles, p.InvalidGoFiles, p.EmbedFiles} {
-		for _, name := range list {
-			s.Files = append(s.Files, filepath.Join(p.Dir, name))
-		}
-	}
 	s.Dirs = append(s.Dirs, Dir{Path: p.Dir, Embeds: p.EmbedPatterns})
 	within := map[string]bool{".": true}
 	for _, name := range p.EmbedFiles {
