@@ -51,7 +51,7 @@ const (
 	intentBonus = 0.3 // for a tool that only reads, of a query that reads, and the reverse
 
 	maxField      = 8 << 10 // bytes of a field that are read
-	maxQuery      = 1 << 10 // bytes of a query that are read
+	maxQuery      = 4 << 10 // bytes of a query that are read, which 1,000 characters do not exceed
 	maxQueryWords = 64      // words of a query that are read
 	judged        = 5       // of the tools found, how many may have the words
 )

@@ -2,6 +2,8 @@ package toolsearch
 
 import (
 	"fmt"
+	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -146,5 +148,29 @@ func BenchmarkQuery(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		x.search("do it with the tool 1 please, all of it", most)
+	}
+}
+
+// The page of limits has those of this package.
+func TestLimitsOfThePage(t *testing.T) {
+	page, err := os.ReadFile("../docs/limits.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	field, _ := reflect.TypeFor[query]().FieldByName("Query")
+	if field.Tag.Get("validate") != "max=1000" || maxQuery < 1000*utf8.UTFMax {
+		t.Errorf("a query has %s, of which %d bytes are read", field.Tag.Get("validate"), maxQuery)
+	}
+	for _, row := range []string{
+		fmt.Sprintf("| a query | 1,000 characters, of which %d words are read |", maxQueryWords),
+		fmt.Sprintf("| an answer | %d,000 bytes, then names only; a description in it has %d,000 |", maxAnswer/1000, maxDoc/1000),
+		fmt.Sprintf("| tools in an answer | %d; %d if no tool has the words |", most, few),
+		fmt.Sprintf("| text of a tool that is searched | %d KiB and %d words of each part |", maxField>>10, maxWords),
+		fmt.Sprintf("| indexes | %d, of the sets of tools that were used last;", maxSets),
+		fmt.Sprintf("| words of a key of `Options.Words` | %d |", maxKey),
+	} {
+		if !strings.Contains(string(page), row) {
+			t.Errorf("docs/limits.md has no %s", row)
+		}
 	}
 }
