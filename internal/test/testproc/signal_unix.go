@@ -20,8 +20,8 @@ func SignalTwice(t *testing.T, p *os.Process) {
 }
 
 // Killed reports whether a second signal ended a process that has ended: by itself with an
-// exit code, or as a signal does that is not caught.
+// exit code, or as one of the signals does that is not caught any more.
 func Killed(state *os.ProcessState, code int) bool {
 	status, ok := state.Sys().(syscall.WaitStatus)
-	return state.ExitCode() == code || ok && status.Signaled() && status.Signal() == syscall.SIGTERM
+	return state.ExitCode() == code || ok && status.Signaled() && (status.Signal() == syscall.SIGTERM || status.Signal() == syscall.SIGINT)
 }
