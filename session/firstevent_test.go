@@ -27,7 +27,7 @@ func TestStreamsArePrimed(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newReplicas(t, 2, local())
+				r := newReplicas(t, 2, newShaky())
 				defer r.close()
 				r.all[0].config.History = tt.history
 				if tt.history == 0 {

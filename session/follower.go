@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"sync/atomic"
 	"time"
@@ -15,10 +14,9 @@ import (
 	"github.com/talaria-go/mcp/scale"
 )
 
-// follower is a connection that resumes the stream of an answer at another replica. It
-// takes the box of the stream, asks the other replica to write there, and reads what its
-// client takes. It sends an event only if that comes after the last one, so that none is
-// repeated.
+// follower is a connection that resumes the stream of an answer at another replica. It asks
+// the other replica to write to the box of the stream, and reads what its client takes. It
+// sends an event only if that comes after the last one, so that none is repeated.
 //
 // A follower is new until the first reply, or for two seconds; an error then is the status
 // of the response. After that it is open, and an error is an event that answers the
@@ -37,19 +35,20 @@ type follower struct {
 	box, reader string
 
 	// Only the goroutine of serve uses these.
-	token  scale.Rev
-	pos    scale.Rev // of the last message that was read
+	pos    scale.Rev // of the last message that was read, or scale.Unread
 	opened bool
-	known  bool      // a reply has come
-	fresh  int       // bytes that were read since the last ask
-	full   time.Time // since when there is no memory for what is read; zero if there is
+	known  bool          // a reply has come
+	fresh  int           // bytes that were read since the last ask
+	full   time.Time     // since when there is no memory for what is read; zero if there is
+	wait   time.Duration // until the next look
 	timer  *time.Timer
 
-	told    atomic.Int64 // the newest message of which a hint came, a scale.Rev
-	look    atomic.Bool  // the box may have more
-	due     atomic.Bool  // the timer has fired
-	gone    atomic.Bool  // the other replica is
-	stopped atomic.Bool  // this replica ends
+	told    atomic.Int64           // the newest message of which a hint came, a scale.Rev
+	look    atomic.Bool            // the box may have more
+	due     atomic.Bool            // the timer has fired
+	gone    atomic.Bool            // the other replica is
+	stopped atomic.Bool            // this replica ends, or the client has come back here
+	reply   atomic.Pointer[string] // the newest followRequest.End that has come; nil if none
 }
 
 // serve carries the stream until it ends, or the client is gone. An error comes
@@ -62,14 +61,14 @@ func (f *follower) serve() error {
 	case !lives:
 		return f.recover()
 	}
-	boxes := &m.inboxes
-	before, _ := boxes.Swap(f.box, f) // hints may come before the reply
-	defer boxes.CompareAndDelete(f.box, f)
-	err := f.begin()
-	if before != nil { // its client has come back here
-		before.(hinted).hint(0)
+	if before, ok := m.inboxes.Swap(f.box, f); ok { // hints come from now on
+		before.(*follower).stop()
 	}
-	if err != nil {
+	defer m.inboxes.CompareAndDelete(f.box, f)
+	switch err := f.ask(false); {
+	case errors.Is(err, bus.ErrNoReplica):
+		return f.recover()
+	case err != nil && !errors.Is(err, bus.ErrMaybeDelivered):
 		return unavailable(err)
 	}
 	defer f.leave()
@@ -78,10 +77,21 @@ func (f *follower) serve() error {
 	defer context.AfterFunc(f.session.Context(), f.signal)()
 	begun := time.Now()
 	for {
+		end := ""
+		switch reply := f.reply.Swap(nil); {
+		case reply == nil:
+		case *reply == "":
+			f.known = true
+		default:
+			end = *reply
+			f.look.Store(true) // what came before the end
+		}
 		if over, err := f.flush(); over {
 			return err
 		}
 		switch {
+		case end != "":
+			return f.finish(end)
 		case f.gone.Load():
 			return f.recover()
 		case f.session.Ended(), f.stopped.Load(), !f.known && time.Since(begun) >= firstReplyLimit: // the client comes back
@@ -103,41 +113,15 @@ func (f *follower) serve() error {
 	}
 }
 
-// begin takes the box, and asks the other replica to write there.
-func (f *follower) begin() error {
-	m, reader := f.resumer.m, ""
-	err := m.callStore(m.ctx, func(ctx context.Context) error {
-		_, err := m.config.Store.Take(ctx, scale.Take{Box: f.box, Reader: f.reader, After: scale.Unread, TTL: answerTTL})
-		return err
-	})
-	if err == nil { // the Rev of a message tells which of two followers is the later one
-		f.token, reader, err = f.resumer.answers.append(m.ctx, f.box, scale.AppendOp{Keep: 2 * answerBytes}, followBatch{})
-	}
-	f.pos = f.token
-	switch {
-	case err != nil:
-		return err
-	case reader != f.reader: // another connection has the stream, as the next read finds
-		f.look.Store(true)
-		return nil
-	}
-	err = f.ask(false)
-	f.gone.Store(errors.Is(err, bus.ErrNoReplica))
-	if f.gone.Load() || errors.Is(err, bus.ErrMaybeDelivered) {
-		return nil
-	}
-	return err
+// stop ends the stream: its client comes back.
+func (f *follower) stop() {
+	f.stopped.Store(true)
+	f.signal()
 }
 
 // ask tells the other replica from where to write, or that the follower has ended.
 func (f *follower) ask(left bool) error {
-	body, err := json.Marshal(followRequest{Session: f.session.id, After: f.from.String(), Reader: f.reader, Token: f.token, Left: left})
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(f.resumer.m.ctx), replica.StoreTimeout)
-	defer cancel()
-	return f.resumer.m.config.Bus.SendUnchecked(ctx, f.node, msgFollow, body) // it lived a moment ago
+	return f.resumer.send(f.resumer.m.ctx, f.node, followRequest{Session: f.session.id, After: f.from.String(), Reader: f.reader, Left: left})
 }
 
 // leave notifies the other replica that the follower has ended.
@@ -147,19 +131,22 @@ func (f *follower) leave() {
 	}
 }
 
-// retry does what is due: it looks, and asks again while no reply has come.
+// retry does what is due: it looks, and asks again while no reply has come. The first looks
+// come soon, as hints may be lost.
 func (f *follower) retry(since time.Duration) {
 	f.look.Store(true)
-	next := replica.StreamCheck
-	if !f.known {
+	switch {
+	case f.known:
+		f.wait = min(max(2*f.wait, replica.PollInterval), replica.StreamCheck)
+	case since < 2*firstReplyTimeout:
 		_ = f.ask(false) // it asks again
-		next = firstReplyTimeout
-		if since >= 2*firstReplyTimeout {
-			f.open()
-			next = replica.PollInterval
-		}
+		f.wait = firstReplyTimeout
+	default:
+		_ = f.ask(false) // it asks again
+		f.open()
+		f.wait = replica.PollInterval
 	}
-	f.timer.Reset(next)
+	f.timer.Reset(f.wait)
 }
 
 // hinted is what reads a box of the store.
@@ -193,19 +180,18 @@ func (f *follower) flush() (over bool, err error) {
 	m := f.resumer.m
 	for {
 		told := f.told.Load()
-		if !f.look.Swap(false) && told <= int64(f.pos) {
+		hinted := told > int64(f.pos)
+		if !f.look.Swap(false) && !hinted {
 			return false, nil
 		}
-		var list []scale.Message
-		err := m.callStore(m.ctx, func(ctx context.Context) (err error) {
-			list, _, err = m.config.Store.Read(ctx, f.box, f.pos, f.reader)
-			return err
-		})
+		list, _, err := m.readBox(m.ctx, f.box, f.pos, f.reader)
 		size := bytesOf(list)
 		switch {
-		case errors.Is(err, scale.ErrNotReader): // another connection has the stream
+		case errors.Is(err, scale.ErrNotReader) && f.known: // another connection has the stream
 			f.open()
 			return true, nil
+		case errors.Is(err, scale.ErrNotReader): // the other replica has not taken the box yet
+			return false, nil
 		case err != nil:
 			f.timer.Reset(retryInterval)
 			return false, nil
@@ -223,7 +209,9 @@ func (f *follower) flush() (over bool, err error) {
 			f.told.CompareAndSwap(told, min(told, int64(f.pos)))
 			continue
 		}
-		f.full = time.Time{}
+		if f.full = (time.Time{}); !hinted { // another hint may be lost
+			f.wait = 0
+		}
 		over, err = f.sendAll(list)
 		f.session.history.budget.release(size)
 		if over {
@@ -241,7 +229,7 @@ func (f *follower) flush() (over bool, err error) {
 
 // sendAll sends the events of messages.
 func (f *follower) sendAll(list []scale.Message) (over bool, err error) {
-	if list[0].Prev > f.pos { // the client has been too slow, and comes back for the rest
+	if f.pos != scale.Unread && list[0].Prev > f.pos { // the client has been too slow, and comes back for the rest
 		f.open()
 		return true, nil
 	}
@@ -253,7 +241,7 @@ func (f *follower) sendAll(list []scale.Message) (over bool, err error) {
 			f.open()
 			return true, nil
 		}
-		if batch.For != f.token { // of an earlier reader, or saved for a later one
+		if batch.For != f.reader { // of another reader, or saved for a later one
 			continue
 		}
 		if f.known = true; len(batch.Events) > 0 {
@@ -276,7 +264,7 @@ func (f *follower) sendAll(list []scale.Message) (over bool, err error) {
 		}
 	}
 	if f.known {
-		f.timer.Reset(replica.StreamCheck)
+		f.timer.Reset(max(f.wait, replica.PollInterval))
 	}
 	return false, nil
 }
@@ -290,7 +278,6 @@ func (f *follower) finish(end string) error {
 		if over, err := f.sendSaved(); over {
 			return err
 		}
-		f.deleteBox()
 		if !f.opened {
 			return unknownStream(f.last)
 		}
@@ -302,15 +289,6 @@ func (f *follower) finish(end string) error {
 	}
 	f.open()
 	return nil
-}
-
-// deleteBox deletes the box of a stream that is not known, which no replica counts.
-func (f *follower) deleteBox() {
-	m := f.resumer.m
-	_ = m.callStore(m.ctx, func(ctx context.Context) error { // or the box expires
-		_, err := m.config.Store.Take(ctx, scale.Take{Box: f.box, From: f.reader})
-		return err
-	})
 }
 
 // open opens the connection if it is not open. It does nothing for a disconnected client.

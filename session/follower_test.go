@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -23,267 +21,8 @@ import (
 	"github.com/talaria-go/mcp/scale"
 )
 
-// deaf is a Store whose hints are lost while it is deaf, which it tells every five seconds
-// unless it is silent, and whose writes are while it is nowhere.
-type deaf struct {
-	scale.Store
-	deaf    *atomic.Bool
-	silent  atomic.Bool
-	nowhere atomic.Bool
-	full    atomic.Bool                 // the boxes of all others are
-	last    atomic.Bool                 // after the next message
-	fails   *atomic.Pointer[func() int] // 1: what is asked fails, 2: it is done and fails; nil is never
-}
-
-// failing does something, or fails, or both.
-func (d *deaf) failing(fn func() error) error {
-	how := 0
-	if fails := d.fails.Load(); fails != nil {
-		how = (*fails)()
-	}
-	if how == 1 {
-		return errDown
-	}
-	if err := fn(); err != nil || how == 0 {
-		return err
-	}
-	return errDown
-}
-
-func (d *deaf) Get(ctx context.Context, looks ...scale.GetOp) (found []scale.Entry, err error) {
-	err = d.failing(func() (err error) { found, err = d.Store.Get(ctx, looks...); return err })
-	return found, err
-}
-
-func (d *deaf) Append(ctx context.Context, p scale.AppendOp) (rev scale.Rev, reader string, err error) {
-	if d.full.Load() {
-		return 0, "", scale.ErrFull
-	}
-	if d.last.Swap(false) {
-		d.full.Store(true)
-	}
-	err = d.failing(func() (err error) { rev, reader, err = d.Store.Append(ctx, p); return err })
-	return rev, reader, err
-}
-
-func (d *deaf) Read(ctx context.Context, box string, after scale.Rev, reader string) (list []scale.Message, now string, err error) {
-	err = d.failing(func() (err error) { list, now, err = d.Store.Read(ctx, box, after, reader); return err })
-	return list, now, err
-}
-
-func (d *deaf) Take(ctx context.Context, t scale.Take) (found scale.Box, err error) {
-	err = d.failing(func() (err error) { found, err = d.Store.Take(ctx, t); return err })
-	return found, err
-}
-
-func (d *deaf) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, error) {
-	if d.nowhere.Load() {
-		return nil, errDown
-	}
-	return d.Store.Put(ctx, writes...)
-}
-
-func (d *deaf) Watch(fn func(string, scale.Message), gap func()) scale.Watcher {
-	w := &gapWatcher{end: make(chan struct{})}
-	w.Watcher = d.Store.Watch(func(subject string, m scale.Message) {
-		if !d.deaf.Load() {
-			fn(subject, m)
-		}
-	}, gap)
-	w.every(5*time.Second, func() {
-		if d.deaf.Load() && !d.silent.Load() {
-			gap()
-		}
-	})
-	return w
-}
-
-// team is several Managers that share a Store and write to each other.
-type team struct {
-	t       *testing.T
-	store   *shaky
-	stores  []*deaf // of each
-	deaf    atomic.Bool
-	fails   atomic.Pointer[func() int]
-	all     []*Manager
-	offices []*bus.Bus
-	gone    []bool
-	id      string // of a session, opened at 0
-}
-
-// newTeam makes a team in a bubble, which must be closed before the bubble ends.
-func newTeam(t *testing.T, n int) *team {
-	t.Helper()
-	keys := func(use string) *seal.Sealer {
-		s, err := seal.New(use, []byte("a secret of 16 bytes or more"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
-	f := &team{t: t, store: newShaky(), gone: make([]bool, n)}
-	for range n {
-		store := &deaf{Store: f.store, deaf: &f.deaf, fails: &f.fails}
-		office := bus.New(bus.Config{Store: store, Seal: keys("post")})
-		m := NewManager(Config{Store: store, Seal: keys("session"), ReplicaID: office.ReplicaID(), Bus: office, IdleTimeout: idle})
-		office.Start()
-		m.StartReplication(func(string, bool) {})
-		f.all, f.offices, f.stores = append(f.all, m), append(f.offices, office), append(f.stores, store)
-	}
-	synctest.Wait()
-	f.id = f.open()
-	return f
-}
-
-func (f *team) open() string {
-	f.t.Helper()
-	s, err := f.all[0].Open(f.t.Context(), core.ClientInfo{Revision: protocol.V20251125})
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	s.Use()
-	s.SetInitialized()
-	if err := s.Release(); err != nil {
-		f.t.Fatal(err)
-	}
-	return s.ID()
-}
-
-// close shuts down who is there.
-func (f *team) close() {
-	for i := range f.all {
-		f.shutdown(i)
-	}
-}
-
-// shutdown ends one of them in order, as Server.Shutdown does.
-func (f *team) shutdown(i int) {
-	if !f.gone[i] {
-		f.gone[i] = true
-		f.all[i].EndStreams(context.Background())
-		f.all[i].Close(context.Background(), core.ErrSessionClosed)
-		f.offices[i].Close(f.t.Context())
-	}
-}
-
-// kill makes one of them gone, which keeps nothing in the store.
-func (f *team) kill(i int) {
-	f.gone[i] = true
-	f.offices[i].Close(f.t.Context())
-	f.stores[i].nowhere.Store(true)
-	f.all[i].Close(context.Background(), core.ErrSessionClosed)
-}
-
-// at returns the session as one of them has it.
-func (f *team) at(i int) *Session {
-	f.t.Helper()
-	s, err := f.all[i].Find(f.t.Context(), f.id)
-	if s == nil || err != nil {
-		f.t.Fatalf("the session is not found at %d: %v", i, err)
-	}
-	return s
-}
-
-// id returns the id of an event of a stream of 0, which answers request 7.
-func (f *team) event(n int) string {
-	h := &f.all[0].Local(f.id).history
-	return h.idOf(h.numbers.answers.Load(), uint64(n), protocol.NewID(7))
-}
-
-// call begins the stream of an answer at 0. Its client has event 1, and leaves.
-func (f *team) call() core.AnswerStream {
-	f.t.Helper()
-	return f.at(0).OpenStream(&sink{broken: true}, protocol.NewID(7))
-}
-
-// listener is a client that has come back.
-type listener struct {
-	sink
-	client
-	done   chan struct{} // closed when it was served
-	once   sync.Once
-	err    error
-	opens  atomic.Int64
-	opened chan struct{} // closed by the first of opens, unless nil
-}
-
-func (l *listener) Open() error {
-	if l.opens.Add(1) == 1 && l.opened != nil {
-		close(l.opened)
-	}
-	return nil
-}
-
-// leave hangs up.
-func (l *listener) leave() {
-	l.once.Do(func() {
-		l.mu.Lock()
-		l.broken = true
-		l.mu.Unlock()
-		close(l.gone)
-	})
-	<-l.done
-}
-
-// back has the client come back at one of them.
-func (f *team) back(i int, last string) *listener {
-	f.t.Helper()
-	l := &listener{client: newClient(), done: make(chan struct{})}
-	s := f.at(i)
-	go func() {
-		defer close(l.done)
-		l.err = s.ServeStream(last, l)
-	}()
-	synctest.Wait()
-	return l
-}
-
-// wants wants these events, by their numbers, and nothing else.
-func (l *listener) wants(t *testing.T, events ...string) {
-	t.Helper()
-	synctest.Wait()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var got []string
-	for _, e := range l.got {
-		id, message, _ := strings.Cut(e, "=")
-		event, _ := parseEventID(id)
-		got = append(got, fmt.Sprint(event.event, "=", message))
-	}
-	if !slices.Equal(got, events) {
-		t.Errorf("%d events %.1000q, want %d %.1000q", len(got), got, len(events), events)
-	}
-	l.got = nil
-}
-
-// ended wants the stream to be over, or not.
-func (l *listener) ended(t *testing.T, want bool) {
-	t.Helper()
-	synctest.Wait()
-	select {
-	case <-l.done:
-		if !want {
-			t.Errorf("the stream is over: %v", l.err)
-		}
-	default:
-		if want {
-			t.Error("the stream is not over")
-		}
-	}
-}
-
 // goneError is what the client of a call gets whose replica is gone.
 const goneError = `0={"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"the replica that served this call is gone","data":{"executed":"unknown"}}}`
-
-// together runs a test with a team of three.
-func together(t *testing.T, fn func(t *testing.T, f *team)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		f := newTeam(t, 3)
-		defer f.close()
-		fn(t, f)
-	})
-}
 
 // A client that comes back at another replica gets what followed, then the rest
 // as it comes, each event once and under its id.
@@ -341,7 +80,7 @@ func (f *team) empty() {
 func TestFollowerTakesOver(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		var old sink
-		st := f.at(0).OpenStream(&old, protocol.NewID(7))
+		st := f.here(0).OpenStream(&old, protocol.NewID(7))
 		sendAll(t, st, "a")
 		first := f.back(1, f.event(2))
 		sendAll(t, st, "b")
@@ -372,12 +111,10 @@ func TestFollowerTakesOver(t *testing.T) {
 		together(t, func(t *testing.T, f *team) {
 			st := f.call()
 			sendAll(t, st, "a")
-			var both [2]*listener
+			var both [2]*get
 			for i := range both {
-				s := f.at(i + 1)
-				l := &listener{client: newClient(), done: make(chan struct{})}
-				both[i] = l
-				go func() { defer close(l.done); l.err = s.ServeStream(f.event(1), l) }()
+				s := f.here(i + 1)
+				both[i] = serve(s, f.event(1))
 			}
 			time.Sleep(5 * time.Second)
 			st.End([]byte("answer"))
@@ -440,7 +177,7 @@ func TestFollowerOfKilledHasMore(t *testing.T) {
 		l.broken = true
 		l.mu.Unlock()
 		f.stores[0].nowhere.Store(true)
-		f.offices[0].Close(t.Context()) // so that it does not hear that the client has left
+		f.office[0].Close(t.Context()) // so that it does not hear that the client has left
 		sendAll(t, st, "b c")
 		l.ended(t, true)
 		last := f.event(2)
@@ -525,7 +262,7 @@ func (f *team) stored(id string) (n int) {
 // way.
 func TestSavedAnswersNewest(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
-		id, other := f.id, f.open()
+		id, other := f.id, f.open(0)
 		var texts []string
 		for i := range 3 * maxSavedAnswers {
 			texts = append(texts, fmt.Sprint("answer", i))
@@ -555,13 +292,13 @@ func TestSavedAnswersNewest(t *testing.T) {
 // The end of a session takes its answers out of the store.
 func TestSavedAnswersEnds(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
-		id, other := f.id, f.open()
+		id, other := f.id, f.open(0)
 		f.answers(other, "x")
 		f.answers(id, "a", "b", "c")
 		if n := f.stored(id); n != 3 {
 			t.Errorf("the store has %d answers", n)
 		}
-		if err := f.all[2].Stop(f.at(2), core.ErrSessionDeleted); err != nil {
+		if err := f.all[2].Stop(f.here(2), core.ErrSessionDeleted); err != nil {
 			t.Fatal(err)
 		}
 		f.all[0].HandleChange(id, true)
@@ -585,7 +322,7 @@ func TestSavedAnswersEnds(t *testing.T) {
 	// One that ends where its calls were.
 	together(t, func(t *testing.T, f *team) {
 		f.answers(f.id, "a", "b")
-		if err := f.all[0].Stop(f.at(0), core.ErrSessionDeleted); err != nil {
+		if err := f.all[0].Stop(f.here(0), core.ErrSessionDeleted); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
@@ -605,7 +342,7 @@ func TestSavedAnswersBytes(t *testing.T) {
 		sum := 0
 		var ids []string
 		for range 30 {
-			id := f.open()
+			id := f.open(0)
 			ids = append(ids, id)
 			f.answers(id, strings.Repeat("x", 1000))
 			sum += f.stored(id)
@@ -618,7 +355,7 @@ func TestSavedAnswersBytes(t *testing.T) {
 			t.Errorf("the store has %d answers", n)
 		}
 		time.Sleep(answerTTL + time.Minute)
-		f.id = f.open()
+		f.id = f.open(0)
 		f.answers(f.id, "z")
 		if n := f.stored(f.id); n != 1 {
 			t.Errorf("then the store has %d answers", n)
@@ -661,7 +398,7 @@ func TestSavedAnswersShutdown(t *testing.T) {
 	// A client that does not read holds nothing up.
 	together(t, func(t *testing.T, f *team) {
 		stuck := &stuckSink{until: make(chan struct{})}
-		st := f.at(0).OpenStream(stuck, protocol.NewID(7))
+		st := f.here(0).OpenStream(stuck, protocol.NewID(7))
 		last := f.event(1)
 		stuck.stuck.Store(true)
 		go st.End([]byte("answer"))
@@ -711,7 +448,7 @@ func TestFollowerAnsweredOnce(t *testing.T) {
 		if err := f.all[0].Local(f.id).history.send(l, event{stream: 8, event: 2, message: []byte("answer"), answer: true}); err != nil {
 			t.Fatal(err)
 		}
-		if batch, _, _ := l.next(); len(batch.Events) != 1 || batch.End != reasonDone {
+		if batch, _ := l.next(); len(batch.Events) != 1 || batch.End != reasonDone {
 			t.Errorf("%+v is sent, and the end with another message", batch)
 		}
 	})
@@ -786,12 +523,8 @@ func TestFollowerHeld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	back := func() *listener {
-		l := &listener{client: newClient(), done: make(chan struct{}), opened: make(chan struct{})}
-		go func() {
-			defer close(l.done)
-			l.err = there.ServeStream(last, l)
-		}()
+	back := func() *get {
+		l := serve(there, last)
 		select {
 		case <-l.opened:
 		case <-l.done:
@@ -852,7 +585,7 @@ func TestFollowerLeaves(t *testing.T) {
 func TestFollowerShutdown(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		var lost sink
-		st := f.at(0).OpenStream(&lost, protocol.NewID(7))
+		st := f.here(0).OpenStream(&lost, protocol.NewID(7))
 		st.End([]byte("answer"))
 		last := f.event(1)
 		f.call()
@@ -886,7 +619,7 @@ func TestFollowerShutdown(t *testing.T) {
 func TestFollowerWithoutHints(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		st := f.call()
-		f.deaf.Store(true)
+		f.store.deaf.Store(true)
 		l := f.back(1, f.event(1))
 		var want []string
 		for i := range 20 {
@@ -894,7 +627,7 @@ func TestFollowerWithoutHints(t *testing.T) {
 			want = append(want, fmt.Sprint(i+2, "=m", i))
 			time.Sleep(300 * time.Millisecond)
 			if i == 10 {
-				f.deaf.Store(false)
+				f.store.deaf.Store(false)
 			}
 		}
 		st.End([]byte("answer"))
@@ -907,10 +640,10 @@ func TestFollowerWithoutHints(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		st := f.call()
 		l := f.back(1, f.event(1))
-		f.deaf.Store(true)
+		f.store.deaf.Store(true)
 		f.stores[1].silent.Store(true)
 		st.End([]byte("answer"))
-		time.Sleep(replica.StreamCheck)
+		time.Sleep(2 * replica.PollInterval)
 		l.wants(t, "2=answer")
 		l.ended(t, true)
 	})
@@ -922,9 +655,9 @@ func TestFollowerStoreAway(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		st := f.call()
 		l := f.back(1, f.event(1))
-		other := f.at(2)
+		other := f.here(2)
 		f.store.down.Store(true)
-		refused := &listener{client: newClient(), done: make(chan struct{})}
+		refused := &get{client: newClient()}
 		fault, _ := errors.AsType[*protocol.Error](other.ServeStream(f.event(1), refused))
 		if fault == nil || fault.Code != protocol.CodeUnavailable || fault.RetryAfter == 0 || refused.opens.Load() != 0 {
 			t.Errorf("refused with %+v", fault)
@@ -967,10 +700,10 @@ func TestFollowerStoreAwayLong(t *testing.T) {
 		st := f.call()
 		l := f.back(1, f.event(1))
 		never := func() int { return 1 }
-		f.fails.Store(&never)
+		f.store.fails.Store(&never)
 		time.Sleep(answerTTL + time.Minute)
 		sendAll(t, st, "a")
-		f.fails.Store(nil)
+		f.store.fails.Store(nil)
 		time.Sleep(20 * time.Second)
 		l.wants(t)
 		l.ended(t, true)
@@ -1022,9 +755,9 @@ func TestFollowerCrowded(t *testing.T) {
 func TestFollowerEnds(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		f.call()
-		s := f.at(1)
+		s := f.here(1)
 		f.all[1].resumer.close()
-		l := &listener{client: newClient(), done: make(chan struct{})}
+		l := &get{client: newClient()}
 		fault, _ := errors.AsType[*protocol.Error](s.ServeStream(f.event(1), l))
 		if fault == nil || fault.Code != protocol.CodeUnavailable || fault.RetryAfter == 0 || l.opens.Load() > 0 {
 			t.Errorf("refused with %+v", fault)
@@ -1037,7 +770,7 @@ func TestFollowerOfDeleted(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		st := f.call()
 		l := f.back(1, f.event(1))
-		if err := f.all[2].Stop(f.at(2), core.ErrSessionDeleted); err != nil {
+		if err := f.all[2].Stop(f.here(2), core.ErrSessionDeleted); err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range f.all {
@@ -1156,7 +889,7 @@ func TestFollowerFlood(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		st := f.call()
 		l := f.back(1, f.event(1))
-		f.deaf.Store(true)
+		f.store.deaf.Store(true)
 		for i := range 20000 {
 			sendAll(t, st, fmt.Sprint(i, strings.Repeat("x", 500)))
 		}
@@ -1169,87 +902,6 @@ func TestFollowerFlood(t *testing.T) {
 			t.Errorf("got %d events", got)
 		}
 	})
-}
-
-// Whatever fails, a client that comes back, here and there, gets each event once
-// and in order, and the answer in the end.
-func TestFollowerSimulation(t *testing.T) {
-	for seed := range uint64(60) {
-		together(t, func(t *testing.T, f *team) {
-			var mu sync.Mutex
-			dice := rand.New(rand.NewPCG(seed, 1))
-			roll := func(n int) int {
-				mu.Lock()
-				defer mu.Unlock()
-				return dice.IntN(n)
-			}
-			st := f.call()
-			last := f.event(1)
-			fails := func() int {
-				if n := roll(20); n < 3 {
-					return n
-				}
-				return 0
-			}
-			f.fails.Store(&fails)
-			const events = 100
-			go func() {
-				for i := range events {
-					if st.Send(fmt.Append(nil, i)) != nil {
-						t.Error("not sent")
-					}
-					time.Sleep(time.Duration(roll(1000)) * time.Millisecond)
-					f.deaf.Store(roll(4) == 0)
-				}
-				st.End([]byte("answer"))
-			}()
-			got := 0
-			deadline := time.Now().Add(10 * time.Minute)
-			for got <= events && time.Now().Before(deadline) {
-				i := roll(3)
-				s, err := f.all[i].Find(t.Context(), f.id)
-				if s == nil && err == nil {
-					t.Fatalf("seed %d: the session is gone", seed)
-				}
-				if err != nil {
-					time.Sleep(100 * time.Millisecond)
-					continue
-				}
-				l := &listener{client: newClient(), done: make(chan struct{})}
-				go func() {
-					defer close(l.done)
-					l.err = s.ServeStream(last, l)
-				}()
-				select {
-				case <-l.done:
-				case <-time.After(time.Duration(roll(20)) * time.Second):
-				}
-				l.leave()
-				for _, e := range l.got {
-					id, message, _ := strings.Cut(e, "=")
-					want := fmt.Sprint(got)
-					if got == events {
-						want = "answer"
-					}
-					if message != want {
-						t.Fatalf("seed %d: %s comes in place of %s", seed, message, want)
-					}
-					last = id
-					got++
-				}
-				if fault, _ := errors.AsType[*protocol.Error](l.err); fault != nil && fault.Code != protocol.CodeUnavailable {
-					t.Fatalf("seed %d: %v", seed, fault)
-				}
-			}
-			if got <= events {
-				t.Errorf("seed %d: %d events of %d", seed, got, events)
-			}
-			f.fails.Store(nil)
-			f.deaf.Store(false)
-			time.Sleep(time.Minute)
-			f.empty()
-		})
-	}
 }
 
 // A handler may let the connection of its call go while that is elsewhere.
@@ -1271,19 +923,20 @@ func TestFollowerPause(t *testing.T) {
 
 // No message between replicas, whatever it says, does harm.
 func FuzzFollowerMessages(f *testing.F) {
-	ask, _ := json.Marshal(followRequest{Session: "s", After: "1-1.a.Nw", Reader: "r", Token: 1})
-	events, _ := json.Marshal(followBatch{For: 1, Events: []followEvent{{ID: "1-2.a", Size: 2}, {Size: -1}}, End: reasonDone})
+	ask, _ := json.Marshal(followRequest{Session: "s", After: "1-1.a.Nw", Reader: "r"})
+	events, _ := json.Marshal(followBatch{For: "r", Events: []followEvent{{ID: "1-2.a", Size: 2}, {Size: -1}}, End: reasonDone})
 	f.Add(string(ask), string(events)+"\n{}")
-	f.Add(`{"token":9223372036854775807,"after":"x"}`, `{"for":1,"events":[{"id":"1-3.a","size":-9},{"id":"1-4.a","size":9223372036854775807}]}`)
+	f.Add(`{"reader":"r","after":"x"}`, `{"for":"r","events":[{"id":"1-3.a","size":-9},{"id":"1-4.a","size":9223372036854775807}]}`)
 	keys, err := seal.New("session", []byte("a secret of 16 bytes or more"))
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, ask, events string) {
-		m := NewManager(Config{Store: scale.NewLocal(), ReplicaID: "a", Seal: keys})
+		store := scale.NewLocal()
+		m := NewManager(Config{Store: store, ReplicaID: "a", Seal: keys, Bus: bus.New(bus.Config{Store: store, Seal: keys})})
 		s := New(t.Context(), "s", core.ClientInfo{Revision: protocol.V20251125})
-		to := &listener{client: newClient()}
-		fl := &follower{resumer: m.resumer, session: s, token: 1, box: "b", from: eventID{node: 10, stream: 1, event: 1}, to: to, timer: time.NewTimer(time.Hour)}
+		to := &get{client: newClient()}
+		fl := &follower{resumer: m.resumer, session: s, reader: "r", box: "b", from: eventID{node: 10, stream: 1, event: 1}, to: to, timer: time.NewTimer(time.Hour)}
 		_, _ = fl.sendAll([]scale.Message{{Rev: 1, Data: keys.Seal(nil, []byte(events), seal.Binding("b"))}})
 		m.resumer.handleMessage(bus.Message{From: "a", Kind: msgFollow, Body: []byte(ask)})
 		total := 0

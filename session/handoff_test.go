@@ -55,7 +55,7 @@ func (c *crowdedStore) Get(ctx context.Context, looks ...scale.GetOp) ([]scale.E
 func crowd(t *testing.T, count int, test func(t *testing.T, r *replicas, store *crowdedStore, ids []string, streams []*get)) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &crowdedStore{Store: scale.NewLocal()}
-		r := newReplicas(t, 2, &roads{Store: store})
+		r := newReplicas(t, 2, &shaky{Store: store})
 		defer r.close()
 		var ids []string
 		var streams []*get
@@ -93,7 +93,7 @@ func TestManyLeaveAtOnce(t *testing.T) {
 func TestManyAreLookedUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &crowdedStore{Store: scale.NewLocal(), looks: 10 * time.Millisecond}
-		r := newReplicas(t, 1, &roads{Store: store})
+		r := newReplicas(t, 1, &shaky{Store: store})
 		defer r.close()
 		m := r.all[0]
 		for what, look := range map[string]func(){

@@ -17,7 +17,6 @@ import (
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
-	"github.com/talaria-go/mcp/scale"
 )
 
 // maxRecords is how many events a session keeps at most: those without a
@@ -363,8 +362,7 @@ type answerStream struct {
 	to    core.EventWriter // nil while there is no connection
 	left  func()           // called when to no longer has this stream; may be nil
 	over  bool
-	fence scale.Rev // the token of the newest leader
-	kept  bool      // the answer is; the shutdown does not wait for it any more
+	kept  bool // the answer is; the shutdown does not wait for it any more
 }
 
 // begin begins the stream of an answer on the connection to; see
@@ -558,10 +556,9 @@ func (h *history) resume(id string, to core.EventWriter, wake func()) (attached 
 		return h.replay(number, event, to)
 	}
 	if l, ok := to.(*leader); ok {
-		if l.isLeft() || l.ask.Token < st.fence {
+		if l.live = !l.isLeft(); !l.live {
 			return func() bool { return false }, func() {}, nil // another connection may have come while this one waited
 		}
-		st.fence = l.ask.Token
 	}
 	missed, err := h.missed(number, event)
 	if errors.Is(err, errNotKept) {

@@ -117,23 +117,6 @@ func (b *inbox) lock() (unlock func()) {
 	return func() { <-b.storing }
 }
 
-func (b *inbox) readBox(ctx context.Context, after scale.Rev, reader string) (messages []scale.Message, now string, err error) {
-	err = b.manager.callStore(ctx, func(ctx context.Context) (err error) {
-		messages, now, err = b.manager.config.Store.Read(ctx, b.box, after, reader)
-		return err
-	})
-	return messages, now, err
-}
-
-func (b *inbox) takeBox(ctx context.Context, t scale.Take) (found scale.Box, err error) {
-	t.Box = b.box
-	err = b.manager.callStore(ctx, func(ctx context.Context) (err error) {
-		found, err = b.manager.config.Store.Take(ctx, t)
-		return err
-	})
-	return found, err
-}
-
 // open opens messages up to the first that does not open, because this replica does not
 // have its key yet. A stream at another replica gets that message, and all later ones. open
 // drops such a message after a day, so that it does not block the others.
@@ -225,10 +208,7 @@ func (b *inbox) append(ctx context.Context, p scale.AppendOp) (rev scale.Rev, re
 	b.filled = true
 	b.session.mu.Unlock()
 	defer b.deleteEnded() // or the message makes the box again
-	err = b.manager.callStore(ctx, func(ctx context.Context) (err error) {
-		rev, reader, err = m.config.Store.Append(ctx, p)
-		return err
-	})
+	rev, reader, err = m.appendBox(ctx, p)
 	switch {
 	case errors.Is(err, scale.ErrFull):
 		return 0, reader, nil
@@ -244,7 +224,7 @@ func (b *inbox) deleteEnded() {
 	b.session.mu.Lock()
 	defer b.session.mu.Unlock()
 	if b.filled && b.session.isDeleted() {
-		b.manager.retry(func(ctx context.Context) error { _, err := b.takeBox(ctx, scale.Take{}); return err })
+		b.manager.retry(func(ctx context.Context) error { _, err := b.manager.takeBox(ctx, scale.Take{Box: b.box}); return err })
 	}
 }
 
@@ -285,7 +265,7 @@ func (b *inbox) take(ctx context.Context, last string) error {
 		resumed = opening + "+" + strconv.FormatUint(from.node, 36) + "." + strconv.FormatUint(from.event, 36)
 	}
 	m.inboxes.Store(b.box, s) // hints may come before the reply
-	found, err := b.takeBox(ctx, scale.Take{Reader: me, Resume: resumed, After: after, TTL: m.ttl()})
+	found, err := b.manager.takeBox(ctx, scale.Take{Box: b.box, Reader: me, Resume: resumed, After: after, TTL: m.ttl()})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old, sure := b.reader, !b.leaving
@@ -349,7 +329,7 @@ func (b *inbox) fetch(out *outStream) bool {
 	case ended:
 		return b.succeed(me)
 	}
-	messages, _, err := b.readBox(b.manager.ctx, pos, me)
+	messages, _, err := b.manager.readBox(b.manager.ctx, b.box, pos, me)
 	batch, whole := b.open(messages)
 	size := bytesOf(batch)
 	room := s.outbox.budget.queue(size, s)
@@ -396,9 +376,9 @@ func (b *inbox) newReader() string {
 func (b *inbox) succeed(me string) bool {
 	s, m := b.session, b.manager
 	s.mu.Lock()
-	t := scale.Take{From: me, Reader: b.newReader(), After: b.sent, TTL: m.ttl()}
+	t := scale.Take{Box: b.box, From: me, Reader: b.newReader(), After: b.sent, TTL: m.ttl()}
 	s.mu.Unlock()
-	_, err := b.takeBox(m.ctx, t)
+	_, err := m.takeBox(m.ctx, t)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -442,7 +422,7 @@ func (b *inbox) giveBack(rev scale.Rev) {
 		if !back {
 			return nil
 		}
-		_, err := b.takeBox(ctx, scale.Take{From: me, Reader: me, After: pos, TTL: b.manager.ttl()})
+		_, err := b.manager.takeBox(ctx, scale.Take{Box: b.box, From: me, Reader: me, After: pos, TTL: b.manager.ttl()})
 		if errors.Is(err, scale.ErrNotReader) {
 			return nil // the next read finds that
 		}
@@ -473,7 +453,7 @@ func (b *inbox) passOn(was string, found *scale.Box) {
 		deleted := b.session.isDeleted()
 		b.session.mu.Unlock()
 		if found == nil {
-			box, err := b.takeBox(ctx, scale.Take{From: leftName("none"), Reader: leftName("none"), TTL: b.manager.ttl()})
+			box, err := b.manager.takeBox(ctx, scale.Take{Box: b.box, From: leftName("none"), Reader: leftName("none"), TTL: b.manager.ttl()})
 			if err != nil && !errors.Is(err, scale.ErrNotReader) {
 				return err
 			}
@@ -484,7 +464,7 @@ func (b *inbox) passOn(was string, found *scale.Box) {
 			return nil
 		}
 		if owed > 0 {
-			messages, _, err := b.readBox(ctx, pos, "")
+			messages, _, err := b.manager.readBox(ctx, b.box, pos, "")
 			if err != nil {
 				return err
 			}
@@ -583,10 +563,10 @@ func (b *inbox) leave(ctx context.Context, all bool) error {
 	}
 	b.manager.inboxes.Delete(b.box)
 	s.mu.Unlock()
-	found, err := b.takeBox(ctx, scale.Take{From: me, Reader: leftName(streamOf(me)), After: at, TTL: ttl})
+	found, err := b.manager.takeBox(ctx, scale.Take{Box: b.box, From: me, Reader: leftName(streamOf(me)), After: at, TTL: ttl})
 	if errors.Is(err, scale.ErrNotReader) && or != "" { // the reply of a take was lost
 		me = or
-		found, err = b.takeBox(ctx, scale.Take{From: me, Reader: leftName(streamOf(me)), After: scale.Unread, TTL: ttl})
+		found, err = b.manager.takeBox(ctx, scale.Take{Box: b.box, From: me, Reader: leftName(streamOf(me)), After: scale.Unread, TTL: ttl})
 	}
 	taken := errors.Is(err, scale.ErrNotReader)
 	if err != nil && !taken {
@@ -605,7 +585,7 @@ func (b *inbox) leave(ctx context.Context, all bool) error {
 // standIn makes a stream that stands by the reader, if the reader has left or its replica
 // is gone.
 func (b *inbox) standIn(ctx context.Context) error {
-	_, now, err := b.readBox(ctx, scale.Unread, "")
+	_, now, err := b.manager.readBox(ctx, b.box, scale.Unread, "")
 	if err != nil {
 		return err
 	}

@@ -8,408 +8,23 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/bus"
 	"github.com/talaria-go/mcp/internal/core"
-	"github.com/talaria-go/mcp/internal/pause"
-	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
 )
-
-// roads is a Store whose calls and replies take random times on their way, and
-// whose hints may be lost. It counts calls.
-type roads struct {
-	scale.Store
-	mu    sync.Mutex
-	rand  *rand.Rand
-	most  time.Duration // on the way
-	lost  float64       // of calls, and of replies
-	deaf  bool          // hints are lost
-	down  atomic.Bool
-	calls atomic.Int64 // but for reads
-	reads atomic.Int64 // of boxes
-	looks atomic.Int64 // of those, at answers
-	mails atomic.Int64 // looks at who listens
-	keeps atomic.Int64 // looks that tell how long an entry is kept
-}
-
-// within sets how long calls and replies take at most, and how many are lost.
-func (r *roads) within(most time.Duration, lost float64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.most, r.lost = most, lost
-}
-
-func (r *roads) travel(ctx context.Context) error {
-	r.mu.Lock()
-	d := time.Duration(0)
-	if r.most > 0 {
-		d = time.Duration(r.rand.Int64N(int64(r.most)))
-	}
-	lost := r.lost > 0 && r.rand.Float64() < r.lost
-	r.mu.Unlock()
-	if err := pause.For(ctx, d); err != nil {
-		return fmt.Errorf("%w: %w", scale.ErrUnavailable, err)
-	}
-	if lost || r.down.Load() {
-		return errDown
-	}
-	return nil
-}
-
-func (r *roads) Get(ctx context.Context, looks ...scale.GetOp) (found []scale.Entry, err error) {
-	r.calls.Add(1)
-	if strings.HasPrefix(looks[0].Key.Name, "mail:") {
-		r.mails.Add(1)
-	}
-	for _, l := range looks {
-		if l.TTL > 0 {
-			r.keeps.Add(1)
-		}
-	}
-	if err = r.travel(ctx); err == nil {
-		found, err = r.Store.Get(ctx, looks...)
-		err = errors.Join(err, r.travel(ctx))
-	}
-	return found, err
-}
-
-func (r *roads) Put(ctx context.Context, writes ...scale.Write) (made []scale.Entry, err error) {
-	r.calls.Add(1)
-	if err = r.travel(ctx); err == nil {
-		made, err = r.Store.Put(ctx, writes...)
-		err = errors.Join(err, r.travel(ctx))
-	}
-	return made, err
-}
-
-func (r *roads) Append(ctx context.Context, p scale.AppendOp) (rev scale.Rev, reader string, err error) {
-	r.calls.Add(1)
-	if err = r.travel(ctx); err == nil {
-		rev, reader, err = r.Store.Append(ctx, p)
-		err = errors.Join(err, r.travel(ctx))
-	}
-	return rev, reader, err
-}
-
-func (r *roads) Read(ctx context.Context, box string, after scale.Rev, reader string) ([]scale.Message, string, error) {
-	r.reads.Add(1)
-	if strings.HasPrefix(box, "stream:") {
-		r.mails.Add(1)
-	}
-	if strings.HasPrefix(box, "answer:") {
-		r.looks.Add(1)
-	}
-	if err := r.travel(ctx); err != nil {
-		return nil, "", err
-	}
-	m, before, err := r.Store.Read(ctx, box, after, reader)
-	if away := r.travel(ctx); away != nil {
-		return nil, "", away
-	}
-	return m, before, err
-}
-
-func (r *roads) Take(ctx context.Context, t scale.Take) (found scale.Box, err error) {
-	r.mails.Add(1)
-	if err := r.travel(ctx); err != nil {
-		return found, err
-	}
-	found, err = r.Store.Take(ctx, t)
-	if away := r.travel(ctx); away != nil {
-		return scale.Box{}, away
-	}
-	return found, err
-}
-
-// gapWatcher is a Watcher that brings no hint, but a gap every five seconds.
-type gapWatcher struct {
-	scale.Watcher
-	end     chan struct{}
-	running sync.WaitGroup
-}
-
-// every calls fn every d.
-func (w *gapWatcher) every(d time.Duration, fn func()) {
-	w.running.Go(func() {
-		for {
-			select {
-			case <-w.end:
-				return
-			case <-time.After(d):
-				fn()
-			}
-		}
-	})
-}
-
-func (w *gapWatcher) Close() {
-	close(w.end)
-	w.running.Wait()
-	w.Watcher.Close()
-}
-
-func (r *roads) Watch(fn func(string, scale.Message), gap func()) scale.Watcher {
-	if r.deaf {
-		w := &gapWatcher{Watcher: r.Store.Watch(func(string, scale.Message) {}, func() {}), end: make(chan struct{})}
-		w.every(5*time.Second, gap)
-		return w
-	}
-	return r.Store.Watch(fn, gap)
-}
-
-// replicas is several Managers that send each other messages.
-type replicas struct {
-	t      *testing.T
-	store  *roads
-	all    []*Manager
-	office []*bus.Bus
-	mu     sync.Mutex
-	failed []error
-}
-
-// withStream calls test, in a bubble, with n replicas, and a session whose stream is
-// open at the first.
-func withStream(t *testing.T, n int, test func(t *testing.T, r *replicas, id string, g *get)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		r := newReplicas(t, n, local())
-		defer r.close()
-		id := r.open(0)
-		g := r.get(0, id, "")
-		synctest.Wait()
-		test(t, r, id, g)
-	})
-}
-
-// newReplicas makes replicas in a bubble; close must be called in it.
-func newReplicas(t *testing.T, n int, store *roads) *replicas {
-	t.Helper()
-	return newReplicasWith(t, n, store, func(int, *Config) {})
-}
-
-// newReplicasWith is newReplicas with what change makes of the Config of each.
-func newReplicasWith(t *testing.T, n int, store *roads, change func(i int, c *Config)) *replicas {
-	t.Helper()
-	key := []byte("a secret of 16 bytes or more")
-	sessions, err := seal.New("session", key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	posts, err := seal.New("post", key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &replicas{t: t, store: store}
-	for i := range n {
-		o := bus.New(bus.Config{Store: store, Seal: posts})
-		config := Config{Store: store, Seal: sessions, ReplicaID: o.ReplicaID(), Bus: o, IdleTimeout: idle, OnStoreError: func(err error) {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.failed = append(r.failed, err)
-		}}
-		change(i, &config)
-		m := NewManager(config)
-		o.Handle("ended", func(message bus.Message) { m.HandleChange(string(message.Body), true) })
-		o.Start()
-		m.StartReplication(func(id string, _ bool) { _ = o.Broadcast(context.Background(), "ended", []byte(id)) })
-		r.all, r.office = append(r.all, m), append(r.office, o)
-	}
-	time.Sleep(time.Second)
-	return r
-}
-
-func (r *replicas) close() {
-	for i, m := range r.all {
-		m.Close(context.Background(), core.ErrSessionClosed)
-		r.office[i].Close(context.Background())
-	}
-}
-
-// open opens a session at replica i and returns its id.
-func (r *replicas) open(i int) string {
-	r.t.Helper()
-	s, err := r.all[i].Open(r.t.Context(), core.ClientInfo{Revision: protocol.V20251125})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	s.Use()
-	s.SetInitialized()
-	if err := s.Release(); err != nil {
-		r.t.Fatal(err)
-	}
-	return s.ID()
-}
-
-// at returns the session at replica i.
-func (r *replicas) at(i int, id string) *Session {
-	r.t.Helper()
-	s, err := r.all[i].Find(r.t.Context(), id)
-	if s == nil || err != nil {
-		r.t.Fatalf("the session is not found at %d: %v", i, err)
-	}
-	return s
-}
-
-// post posts messages at replica i, each of which must be accepted.
-func (r *replicas) post(i int, id string, messages ...string) {
-	r.t.Helper()
-	for _, m := range messages {
-		if sent, err := r.at(i, id).Route(r.t.Context(), []byte(`"`+m+`"`)); !sent || err != nil {
-			r.t.Errorf("post %s at %d: %v, %v", m, i, sent, err)
-		}
-	}
-}
-
-// holders returns the replicas that listen.
-func (r *replicas) holders(id string) (list []int) {
-	for i, m := range r.all {
-		if s := m.Local(id); s != nil {
-			if s.ownsStream() {
-				list = append(list, i)
-			}
-		}
-	}
-	return list
-}
-
-// get is a stream that a client has opened.
-type get struct {
-	sink
-	client
-	done   chan struct{} // closed when Serve has returned
-	err    error
-	left   bool
-	primed []string      // ids of events without a message
-	full   chan struct{} // nil, or what a client that does not read holds up
-	// abandoned is how many messages its client has, as it said when it came back elsewhere; -1
-	// if it has not.
-	abandoned int
-}
-
-// abandon notes that the client has come back elsewhere, after the event last.
-func (g *get) abandon(last string) {
-	g.abandoned = slices.Index(g.ids(), last) + 1
-}
-
-// client is what a stream waits for: to be woken, or that its client leaves.
-type client struct {
-	wakes chan struct{}
-	gone  chan struct{} // closed when it leaves
-}
-
-func newClient() client { return client{make(chan struct{}, 1), make(chan struct{})} }
-
-func (c client) Waker() func() {
-	return func() {
-		select {
-		case c.wakes <- struct{}{}:
-		default:
-		}
-	}
-}
-
-func (c client) Wait() bool {
-	select {
-	case <-c.wakes:
-		return true
-	case <-c.gone:
-		return false
-	}
-}
-
-func (g *get) Event(id string, message []byte) error {
-	if g.full != nil && message != nil {
-		<-g.full
-	}
-	if message != nil {
-		return g.sink.Event(id, message)
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.primed = append(g.primed, id)
-	return nil
-}
-
-func (g *get) Open() error { return nil }
-
-// get opens a stream at replica i.
-func (r *replicas) get(i int, id, last string) *get {
-	r.t.Helper()
-	return serve(r.at(i, id), last)
-}
-
-// serve opens a stream of a session.
-func serve(s *Session, last string) *get {
-	g := &get{client: newClient(), done: make(chan struct{}), abandoned: -1}
-	go func() {
-		defer close(g.done)
-		g.err = s.ServeStream(last, g)
-	}()
-	return g
-}
-
-// over reports whether Serve has returned.
-func (g *get) over() bool {
-	select {
-	case <-g.done:
-		return true
-	default:
-		return false
-	}
-}
-
-// leave ends a stream from the side of its client.
-func (g *get) leave() {
-	if !g.left {
-		g.left = true
-		close(g.gone)
-	}
-	<-g.done
-}
-
-// break makes the client unreachable, of which nobody hears.
-func (g *get) breakOff() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.broken = true
-}
-
-// messages returns what a stream has brought, in its order, and ids are the ids.
-func (g *get) messages() (messages, ids []string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, event := range g.got {
-		id, message, _ := strings.Cut(event, "=")
-		messages, ids = append(messages, strings.Trim(message, `"`)), append(ids, id)
-	}
-	return messages, ids
-}
-
-// wantMessages wants a stream to have brought these.
-func (g *get) wantMessages(t *testing.T, want ...string) {
-	t.Helper()
-	synctest.Wait()
-	if got, _ := g.messages(); !slices.Equal(got, want) {
-		t.Errorf("the stream has brought %q, want %q", got, want)
-	}
-}
-
-func local() *roads { return &roads{Store: scale.NewLocal(), rand: rand.New(rand.NewPCG(1, 1))} }
 
 // A message reaches the stream, wherever both are, and waits where none is open.
 func TestPost(t *testing.T) {
 	for _, deaf := range []bool{false, true} {
 		t.Run(fmt.Sprint("deaf=", deaf), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store := local()
-				store.deaf = deaf
+				store := newShaky()
+				store.deaf.Store(deaf)
 				r := newReplicas(t, 3, store)
 				defer r.close()
 				soon := func() { synctest.Wait() }
@@ -457,18 +72,17 @@ func TestPost(t *testing.T) {
 // are made beside it.
 func TestPostCosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newReplicas(t, 2, local())
+		r := newReplicas(t, 2, newShaky())
 		defer r.close()
 		id := r.open(0)
 		at0, at1 := r.at(0, id), r.at(1, id)
 		cost := func(what string, most int64, do func()) {
 			t.Helper()
 			synctest.Wait()
-			asked := func() int64 { return r.store.calls.Load() + r.store.mails.Load() }
-			before := asked()
+			before := r.store.commands()
 			do()
 			synctest.Wait()
-			if n := asked() - before; n != most {
+			if n := r.store.commands() - before; n != most {
 				t.Errorf("%s: %d commands, want %d", what, n, most)
 			}
 		}
@@ -492,15 +106,15 @@ func TestPostCosts(t *testing.T) {
 		g = r.get(0, id, "")
 		synctest.Wait()
 		// Beyond that and what the session costs, it is looked up who listens.
-		before := r.store.mails.Load()
+		before := r.store.inboxLooks()
 		time.Sleep(idle / 2)
-		if n := r.store.mails.Load() - before; n < 10 || n > 16 { // 18 would be 0.01 a second
+		if n := r.store.inboxLooks() - before; n < 10 || n > 16 { // 18 would be 0.01 a second
 			t.Errorf("an idle stream costs %d looks in %v", n, idle/2)
 		}
 		g.leave()
-		before = r.store.mails.Load()
+		before = r.store.inboxLooks()
 		time.Sleep(idle / 2)
-		if n := r.store.mails.Load() - before; n != 0 {
+		if n := r.store.inboxLooks() - before; n != 0 {
 			t.Errorf("without a stream there are %d looks", n)
 		}
 	})
@@ -527,8 +141,9 @@ func TestPostInterleavings(t *testing.T) {
 			seed := rand.Uint64()
 			t.Logf("seed %d", seed)
 			synctest.Test(t, func(t *testing.T) {
-				store := local()
-				store.rand, store.deaf = rand.New(rand.NewPCG(seed, 1)), tt.deaf
+				store := newShaky()
+				store.rand = rand.New(rand.NewPCG(seed, 1))
+				store.deaf.Store(tt.deaf)
 				r := newReplicas(t, 3, store)
 				defer r.close()
 				dice := rand.New(rand.NewPCG(seed, 2))
@@ -762,7 +377,7 @@ func TestPostToDeadReplica(t *testing.T) {
 // as before, and nothing that was accepted is lost.
 func TestPostStoreAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newReplicas(t, 2, local())
+		r := newReplicas(t, 2, newShaky())
 		defer r.close()
 		id := r.open(0)
 		g := r.get(0, id, "")
@@ -805,7 +420,7 @@ func TestPostStoreAway(t *testing.T) {
 // What waits in the store is bounded, and who sends hears of it.
 func TestPostFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newReplicas(t, 2, local())
+		r := newReplicas(t, 2, newShaky())
 		defer r.close()
 		for _, size := range []int{inboxBytes / 100, inboxBytes / 3} {
 			id := r.open(0)
@@ -957,7 +572,7 @@ func TestEndStreamsPace(t *testing.T) {
 	const n = 400
 	for _, hurried := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			r := newReplicas(t, 1, local())
+			r := newReplicas(t, 1, newShaky())
 			defer r.close()
 			var streams []*get
 			for range n {

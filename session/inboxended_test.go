@@ -48,7 +48,7 @@ func TestNoInboxOfEndedSession(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newReplicas(t, 2, local())
+				r := newReplicas(t, 2, newShaky())
 				defer r.close()
 				r.all[0].tell = func(string, bool) {}
 				id := r.open(0)

@@ -118,7 +118,7 @@ func TestInboxIsLeftFull(t *testing.T) {
 // for others: it stays in the store, and is read again.
 func TestInboxMakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newReplicasWith(t, 2, local(), func(_ int, c *Config) { c.Memory = 1 << 20 })
+		r := newReplicasWith(t, 2, newShaky(), func(_ int, c *Config) { c.Memory = 1 << 20 })
 		defer r.close()
 		m := r.all[0]
 		want := longOnes(30) // 600 KiB, and 768 are for what waits

@@ -9,6 +9,7 @@ import (
 
 	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/seal"
+	"github.com/talaria-go/mcp/protocol"
 )
 
 // sealer returns one of sessions.
@@ -39,7 +40,7 @@ func TestInboxSealedWithNewKey(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newReplicasWith(t, 2, local(), func(i int, c *Config) {
+				r := newReplicasWith(t, 2, newShaky(), func(i int, c *Config) {
 					if i == 1 {
 						c.Seal = sealer(t, newKey, oldKey)
 					}
@@ -78,7 +79,7 @@ func TestInboxSealedWithNewKey(t *testing.T) {
 // A message that no key opens any more is in the way of others for a day.
 func TestInboxSealedWithLostKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newReplicasWith(t, 2, local(), func(i int, c *Config) {
+		r := newReplicasWith(t, 2, newShaky(), func(i int, c *Config) {
 			if i == 1 {
 				c.Seal = sealer(t, newKey, oldKey)
 			}
@@ -105,7 +106,7 @@ func TestInboxSealedWithLostKey(t *testing.T) {
 func TestInboxKeysAreRotated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		secrets := [][]string{{oldKey}, {oldKey, newKey}, {newKey, oldKey}, {newKey}}
-		r := newReplicasWith(t, 4, local(), func(i int, c *Config) { c.Seal = sealer(t, secrets[i]...) })
+		r := newReplicasWith(t, 4, newShaky(), func(i int, c *Config) { c.Seal = sealer(t, secrets[i]...) })
 		defer r.close()
 		id := r.open(0)
 		for deploy := 1; deploy < len(secrets); deploy++ {
@@ -133,11 +134,60 @@ func TestInboxKeysAreRotated(t *testing.T) {
 	})
 }
 
+// In these deploys an answer reaches a client that comes back at a replica of the deploy before
+// or after, while it is made and when only the store has it. A replica without the key ends the
+// stream: the client comes back elsewhere.
+func TestAnswerKeysAreRotated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		secrets := [][]string{{oldKey}, {oldKey, newKey}, {newKey, oldKey}, {newKey}}
+		r := newReplicasWith(t, 4, newShaky(), func(i int, c *Config) { c.Seal = sealer(t, secrets[i]...) })
+		defer r.close()
+		id := r.open(0)
+		s := []*Session{r.at(0, id), r.at(1, id), r.at(2, id)}
+		call := func(at int) (st core.AnswerStream, last string) {
+			st = s[at].OpenStream(&sink{broken: true}, protocol.NewID(7))
+			return st, s[at].history.idOf(st.(*answerStream).number, 1, protocol.NewID(7))
+		}
+		comesBack := func(from, to int, want ...string) {
+			t.Helper()
+			st, last := call(from)
+			g := serve(s[to], last)
+			synctest.Wait()
+			sendAll(t, st, "a b")
+			synctest.Wait()
+			st.End([]byte("answer"))
+			g.wantMessages(t, want...)
+			if <-g.done; g.err != nil {
+				t.Errorf("from %d to %d: %v", from, to, g.err)
+			}
+			st, last = call(from)
+			st.End([]byte("answer"))
+			s[from].history.dropFinished() // only the store has it
+			g = serve(s[to], last)
+			<-g.done
+			g.wantMessages(t, want[max(0, len(want)-1):]...)
+		}
+		comesBack(0, 1, "a", "b", "answer")
+		comesBack(1, 0, "a", "b", "answer")
+		comesBack(1, 2, "a", "b", "answer")
+		comesBack(2, 1, "a", "b", "answer")
+		s[2].changed.Store(true)
+		s[2].reseal.Store(true)
+		if err := r.all[2].save(t.Context(), s[2]); err != nil { // with the new key
+			t.Fatal(err)
+		}
+		s = append(s, r.at(3, id))
+		comesBack(2, 3, "a", "b", "answer")
+		comesBack(3, 2, "a", "b", "answer")
+		comesBack(0, 3) // a deploy too many
+	})
+}
+
 // A session is ended by a replica that has the new key, and its inbox with it.
 func TestEndWhileKeysAreReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ended atomic.Bool
-		r := newReplicasWith(t, 2, local(), func(i int, c *Config) {
+		r := newReplicasWith(t, 2, newShaky(), func(i int, c *Config) {
 			if c.Seal = sealer(t, oldKey); i == 1 {
 				c.Seal = sealer(t, newKey, oldKey)
 			}

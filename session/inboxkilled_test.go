@@ -87,7 +87,7 @@ func TestInboxOfKilledReplica(t *testing.T) {
 // killWhileItReads is one round of TestInboxOfKilledReplica. It returns how many of 40 messages were accepted:
 // the rest was sent to killed replicas.
 func killWhileItReads(t *testing.T, dice *rand.Rand) int {
-	store := local()
+	store := newShaky()
 	store.rand = rand.New(rand.NewPCG(dice.Uint64(), 1))
 	var cuts [4]*cut
 	r := newReplicasWith(t, len(cuts), store, func(i int, c *Config) {

@@ -109,7 +109,7 @@ func TestReadsAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store := local()
+				store := newShaky()
 				lose := &loseTake{Store: store.Store}
 				store.Store = lose
 				r := newReplicas(t, 3, store)
@@ -171,10 +171,10 @@ func TestStandsByInSilence(t *testing.T) {
 		r.post(1, id, "m") // of which the first one is notified no more
 		synctest.Wait()
 		time.Sleep(time.Second)
-		before := r.store.mails.Load()
+		before := r.store.inboxLooks()
 		const long = time.Hour
 		time.Sleep(long)
-		if n, most := r.store.mails.Load()-before, 2*int64(long/replica.StreamCheck)+8; n > most {
+		if n, most := r.store.inboxLooks()-before, 2*int64(long/replica.StreamCheck)+8; n > most {
 			t.Errorf("two streams look %d times in %v, want %d at most", n, long, most)
 		}
 		next.leave()
@@ -186,7 +186,7 @@ func TestStandsByInSilence(t *testing.T) {
 // this one ends.
 func TestStandingByHoldsUpNoRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := local()
+		store := newShaky()
 		slow := &loseTake{Store: store.Store}
 		store.Store = slow
 		r := newReplicas(t, 2, store)

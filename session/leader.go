@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/bus"
 	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/scale"
@@ -16,7 +17,8 @@ import (
 var errFollowerSlow = errors.New("session: too much waits for the replica that the client came back to")
 
 // leader is the connection of the stream of an answer whose client has resumed at another
-// replica: it writes the box that the follower there reads. It ends after the answer, if
+// replica: it writes the box that the follower there reads. What needs no box is a message to
+// the replica of the follower. It ends after the answer, if
 // its follower has left, or if another reader has the box.
 //
 // A sender on the stream holds the lock of the stream, and a store may be slow. So Event
@@ -29,7 +31,11 @@ type leader struct {
 	session *Session // nil if it is not here
 	news    chan struct{}
 
-	told bool // the box has something of this; only the goroutine of run uses it
+	// Only the goroutine of run uses these.
+	took     bool // the follower is the reader of the box
+	told     bool // something was written, or replied
+	live     bool // it was the connection of a stream that is not over
+	attached func() bool
 
 	mu    sync.Mutex
 	queue []queuedEvent
@@ -37,6 +43,7 @@ type leader struct {
 	end   string // why nothing follows the queue; "" if something may
 	left  bool   // the follower has ended
 	got   uint64 // then, the number of the last event that its client has
+	whole bool   // the queue has, or had, the answer
 }
 
 // queuedEvent is an event on its way to the box.
@@ -50,9 +57,9 @@ var _ core.EventWriter = (*leader)(nil)
 // run serves the follower. It runs on a goroutine of its own.
 func (l *leader) run() {
 	defer l.resumer.forget(l)
-	attached := func() bool { return false }
+	l.attached = func() bool { return false }
 	if l.session == nil {
-		l.finish(reasonUnknown)
+		l.unknown()
 	} else {
 		defer l.session.retain()()
 		defer context.AfterFunc(l.session.Context(), l.wake)()
@@ -61,9 +68,9 @@ func (l *leader) run() {
 		case errors.Is(err, errNotKept):
 			l.finish(reasonTooLong)
 		case err != nil:
-			l.finish(reasonUnknown)
+			l.unknown()
 		default:
-			attached = on
+			l.attached = on
 			defer lost()
 		}
 	}
@@ -72,7 +79,7 @@ func (l *leader) run() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		if !attached() {
+		if !l.attached() {
 			l.finish(reasonDone)
 		}
 		if l.isOver() { // after the end of a session, the store deletes the box
@@ -89,7 +96,7 @@ func (l *leader) run() {
 		case <-l.news:
 		case <-timer.C:
 		case <-ctx.Done():
-			l.flushLast(attached)
+			l.flushLast()
 			return
 		}
 	}
@@ -97,15 +104,13 @@ func (l *leader) run() {
 
 // isOver reports whether the follower has left or the session has ended.
 func (l *leader) isOver() bool {
-	// The lock of the resumer comes before that of the leader.
-	ended := l.session != nil && l.session.Ended() && !l.resumer.isClosed()
-	return ended || l.isLeft()
+	return l.resumer.hasEnded(l.session) || l.isLeft()
 }
 
 // flushLast writes the rest when the replica ends. A follower that is still attached gets no
 // answer from here.
-func (l *leader) flushLast(attached func() bool) {
-	if attached() {
+func (l *leader) flushLast() {
+	if l.attached() {
 		l.finish(reasonClosed)
 	}
 	l.finish(reasonDone)
@@ -121,6 +126,13 @@ func (l *leader) finish(end string) {
 	if l.end == "" {
 		l.end = end
 	}
+}
+
+// unknown ends a stream of which nothing is known here. The box may have its answer, which the
+// follower reads then.
+func (l *leader) unknown() {
+	l.resumer.answers.lead(l.ask.Session, l.from.stream, l.ask.Reader)
+	l.finish(reasonUnknown)
 }
 
 // leave notes that the follower has ended, whose client has the event got.
@@ -163,7 +175,7 @@ func (l *leader) enqueue(id string, message []byte, answer bool) error {
 	}
 	err := l.add(queuedEvent{followEvent: followEvent{ID: id, Size: size, Answer: answer}, message: bytes.Clone(message)})
 	if err == nil && answer {
-		l.end = reasonDone
+		l.end, l.whole = reasonDone, true
 	}
 	return err
 }
@@ -204,69 +216,110 @@ func (l *leader) account() *account {
 // twice.
 func (l *leader) flush(ctx context.Context) (over bool, err error) {
 	for {
-		batch, messages, ok := l.next()
-		if !ok {
-			return false, nil
-		}
-		reader, err := l.write(ctx, batch, messages)
+		batch, messages := l.next()
+		reader, end := l.ask.Reader, batch.End != ""
 		switch {
-		case errors.Is(err, scale.ErrFull) && len(batch.Events) > 0:
-			l.drop(reasonSlow)
-			continue
+		case len(batch.Events) == 0 && l.told && !end:
+			return false, nil
+		case !l.took && (len(batch.Events) > 0 || !end):
+			if err = l.take(ctx); errors.Is(err, errOvertaken) {
+				l.finish(reasonDone)
+				l.remove(len(batch.Events))
+				continue
+			}
+			end = false
+		case len(batch.Events) > 0:
+			if reader, err = l.write(ctx, batch, messages); errors.Is(err, scale.ErrFull) {
+				l.drop(reasonSlow)
+				continue
+			}
+			l.told = l.told || err == nil
+		default:
+			err = l.reply(ctx, batch.End)
+			l.told = l.told || err == nil
+		}
+		switch {
+		case errors.Is(err, bus.ErrNoReplica):
+			return true, nil
 		case err != nil:
 			return false, err
-		}
-		l.told = true
-		l.remove(len(batch.Events))
-		if reader != l.ask.Reader || batch.End != "" {
+		case reader != l.ask.Reader || end:
 			return true, nil
 		}
 	}
 }
 
-// write appends one batch to the box. A batch without an event finds room in a full box, and
-// the box keeps its messages: they may have the answer of a stream that is not known here.
+// errOvertaken is the error of a leader whose stream has another connection.
+var errOvertaken = errors.New("session: the client has come back once more")
+
+// isOvertaken reports whether another connection has the stream, which sends what this one has
+// in its queue.
+func (l *leader) isOvertaken() bool {
+	l.mu.Lock()
+	whole := l.whole
+	l.mu.Unlock()
+	return l.live && !whole && !l.attached()
+}
+
+// take makes the follower the reader of the box. Of several leaders of one stream, the last
+// one that was attached takes it last.
+func (l *leader) take(ctx context.Context) error {
+	answers := l.resumer.answers
+	b, undo := answers.reserve(l.session, l.from.stream, 0)
+	if b == nil {
+		return scale.ErrFull
+	}
+	b.taking <- struct{}{}
+	defer func() { <-b.taking }()
+	if l.isOvertaken() {
+		undo()
+		return errOvertaken
+	}
+	if _, err := l.resumer.m.takeBox(ctx, scale.Take{Box: b.name, Reader: l.ask.Reader, After: scale.Unread, TTL: answerTTL}); err != nil {
+		undo()
+		return err
+	}
+	answers.note(l.session, b, l.ask.Reader, true, 0)
+	l.took = true
+	return nil
+}
+
+// reply tells the follower why nothing follows, or that something may.
+func (l *leader) reply(ctx context.Context, end string) error {
+	reply := l.ask
+	reply.Reply, reply.End = true, end
+	return l.resumer.send(ctx, readerNode(l.ask.Reader), reply)
+}
+
+// write appends one batch to the box, and removes it from the queue.
 func (l *leader) write(ctx context.Context, batch followBatch, messages [][]byte) (reader string, err error) {
-	n := 0
+	answers, n, answer := l.resumer.answers, 0, uint64(0)
 	for _, m := range messages {
 		n += len(m)
 	}
-	principal, answer := "", uint64(0)
-	if l.session != nil {
-		principal = l.session.principal
-	}
-	p := scale.AppendOp{Keep: answerBytes, Recent: max(l.resumer.m.config.History, 1), Refuse: true}
-	if len(batch.Events) == 0 {
-		p.Keep, p.Recent = 2*answerBytes, 0
-	} else if last := batch.Events[len(batch.Events)-1]; last.Answer {
+	if last := batch.Events[len(batch.Events)-1]; last.Answer {
 		at, _ := parseEventID(last.ID)
 		answer = at.event
 	}
-	name := answerBoxName(l.ask.Session, l.from.node, l.from.stream)
-	if batch.End == reasonUnknown && len(batch.Events) == 0 && !l.resumer.answers.has(l.ask.Session, l.from.stream) {
-		// A client may invent streams, so nothing is kept here. The follower deletes the box.
-		_, reader, err = l.resumer.answers.append(ctx, name, p, batch)
-		return reader, err
-	}
-	b, undo := l.resumer.answers.reserve(l.ask.Session, principal, l.from.stream, n, func(b *answerBox) {
-		if b.answer = max(b.answer, answer); l.ask.Token >= b.token {
-			b.led, b.reader, b.token, b.unknown = true, l.ask.Reader, l.ask.Token, batch.End == reasonUnknown && b.answer == 0
-		}
-	})
+	b, undo := answers.reserve(l.session, l.from.stream, n)
 	if b == nil {
 		return "", scale.ErrFull
 	}
-	if _, reader, err = l.resumer.answers.append(ctx, b.name, p, batch, messages...); err != nil {
+	p := scale.AppendOp{Keep: answerBytes, Recent: max(l.resumer.m.config.History, 1), Refuse: true}
+	if reader, err = answers.append(ctx, b.name, p, batch, messages...); err != nil {
 		undo()
+		return "", err
 	}
-	return reader, err
+	l.remove(len(batch.Events))
+	answers.note(l.session, b, l.ask.Reader, reader == l.ask.Reader, answer)
+	return reader, nil
 }
 
-// next returns what to write now; not ok if that is nothing.
-func (l *leader) next() (batch followBatch, messages [][]byte, ok bool) {
+// next returns what to write now.
+func (l *leader) next() (batch followBatch, messages [][]byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	batch.For = l.ask.Token
+	batch.For = l.ask.Reader
 	size := 0
 	for _, q := range l.queue {
 		if len(batch.Events) == maxFollowBatch || size > 0 && size+len(q.message) > followBatchBytes {
@@ -278,7 +331,7 @@ func (l *leader) next() (batch followBatch, messages [][]byte, ok bool) {
 	if len(batch.Events) == len(l.queue) {
 		batch.End = l.end
 	}
-	return batch, messages, !l.told || len(batch.Events) > 0 || batch.End != ""
+	return batch, messages
 }
 
 // remove removes the first n events of the queue.

@@ -3,6 +3,7 @@ package session
 import (
 	"bytes"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -42,9 +43,9 @@ func TestSavedAnswersBrokenOff(t *testing.T) {
 		last := f.event(1)
 		st.End([]byte("answer"))
 		f.all[0].Local(f.id).history.dropFinished() // only the store has it now
-		l := &listener{client: newClient(), done: make(chan struct{})}
+		l := &get{client: newClient()}
 		l.broken = true
-		if err := f.at(1).ServeStream(last, l); err != nil {
+		if err := f.here(1).ServeStream(last, l); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(time.Minute) // what was acknowledged is deleted
@@ -85,20 +86,22 @@ func TestFollowerInventedStreams(t *testing.T) {
 // A newer answer takes no room from one that a client reads, until that has left.
 func TestSavedAnswersWhileRead(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
-		answers := f.all[0].resumer.answers
+		answers, s := f.all[0].resumer.answers, f.here(0)
 		save := func(stream uint64) {
-			answers.reserve(f.id, "", stream, 1, func(b *answerBox) { b.answer = 2 })
+			b, _ := answers.reserve(s, stream, 1)
+			answers.note(s, b, "", false, 2)
 		}
 		over := func() (streams []uint64) {
-			for _, b := range answers.of[f.id] {
-				if b.over {
-					streams = append(streams, b.stream)
-				}
+			over := answers.overdue(f.id)
+			for _, b := range over {
+				streams = append(streams, b.stream)
 			}
+			answers.sweep(t.Context(), over)
+			slices.Sort(streams)
 			return streams
 		}
 		save(1)
-		answers.reserve(f.id, "", 1, 0, func(b *answerBox) { b.led, b.reader = true, "r" })
+		answers.lead(f.id, 1, "r")
 		answers.release(f.id, 1, "r", false, 0) // its leader has written all
 		for n := range uint64(maxSavedAnswers) {
 			save(2 + n)
@@ -108,8 +111,8 @@ func TestSavedAnswersWhileRead(t *testing.T) {
 		}
 		answers.release(f.id, 1, "r", true, 1) // without the answer
 		save(100)
-		if got := over(); len(got) != 1 || got[0] != 1 {
-			t.Errorf("%d are over, want 1", got)
+		if got := over(); !slices.Equal(got, []uint64{1, 2}) {
+			t.Errorf("%d are over, want the oldest two of ten", got)
 		}
 	})
 }
@@ -119,7 +122,7 @@ func TestFollowerWithoutMemory(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		st := f.call()
 		l := f.back(1, f.event(1))
-		budget := f.at(1).history.budget
+		budget := f.here(1).history.budget
 		room := budget.budget.limit
 		if !budget.reserve(room) {
 			t.Fatal("no room")
@@ -136,5 +139,48 @@ func TestFollowerWithoutMemory(t *testing.T) {
 		st.End([]byte("answer"))
 		l.wants(t, "3=answer")
 		f.empty()
+	})
+}
+
+// However many calls of a session end while its client is away, the store has the answers of
+// the newest at once, and the replica keeps a list of these.
+func TestSavedAnswersBound(t *testing.T) {
+	together(t, func(t *testing.T, f *team) {
+		answers := f.all[0].resumer.answers
+		boxes := func() int {
+			answers.mu.Lock()
+			defer answers.mu.Unlock()
+			return len(answers.of[f.id])
+		}
+		s := f.here(0)
+		calls := func(n int) {
+			for range n {
+				s.OpenStream(&sink{broken: true}, protocol.NewID(7)).End([]byte("answer"))
+			}
+		}
+		calls(500)
+		n, last := 0, f.all[0].numbers.answers.Load()
+		for stream := range last {
+			if list, _, err := f.store.Read(t.Context(), answerBoxName(f.id, answers.node, stream+1), 0, ""); err != nil {
+				t.Fatal(err)
+			} else if n += len(list); len(list) > 0 && stream < last-maxSavedAnswers {
+				t.Errorf("the store has answer %d of %d", stream+1, last)
+			}
+		}
+		if n != maxSavedAnswers || boxes() != maxSavedAnswers {
+			t.Errorf("the store has %d answers, the list %d", n, boxes())
+		}
+		// The store is away: what is to be deleted has a bound as well.
+		f.store.down.Store(true)
+		calls(500)
+		if n := boxes(); n > maxAnswerBoxes {
+			t.Errorf("%d boxes of a session", n)
+		}
+		f.store.down.Store(false)
+		time.Sleep(time.Minute)
+		calls(maxSavedAnswers)
+		if n := f.stored(f.id); n != maxSavedAnswers || boxes() != maxSavedAnswers {
+			t.Errorf("then the store has %d answers, the list %d", n, boxes())
+		}
 	})
 }

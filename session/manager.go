@@ -697,3 +697,24 @@ func (m *Manager) watchInboxes() {
 func (m *Manager) hintAll() {
 	m.inboxes.Range(func(_, s any) bool { s.(hinted).hint(0); return true })
 }
+
+// takeBox changes the reader of a box, or deletes it; see scale.Store.Take.
+func (m *Manager) takeBox(ctx context.Context, t scale.Take) (found scale.Box, err error) {
+	err = m.callStore(ctx, func(ctx context.Context) (err error) { found, err = m.config.Store.Take(ctx, t); return err })
+	return found, err
+}
+
+// readBox reads a box; see scale.Store.Read.
+func (m *Manager) readBox(ctx context.Context, box string, after scale.Rev, reader string) (list []scale.Message, now string, err error) {
+	err = m.callStore(ctx, func(ctx context.Context) (err error) {
+		list, now, err = m.config.Store.Read(ctx, box, after, reader)
+		return err
+	})
+	return list, now, err
+}
+
+// appendBox adds to a box; see scale.Store.Append.
+func (m *Manager) appendBox(ctx context.Context, p scale.AppendOp) (rev scale.Rev, reader string, err error) {
+	err = m.callStore(ctx, func(ctx context.Context) (err error) { rev, reader, err = m.config.Store.Append(ctx, p); return err })
+	return rev, reader, err
+}

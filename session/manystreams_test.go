@@ -22,7 +22,7 @@ func TestTwoAtOnce(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	synctest.Test(t, func(t *testing.T) {
-		store := local()
+		store := newShaky()
 		r := newReplicas(t, 3, store)
 		defer r.close()
 		dice := rand.New(rand.NewPCG(seed, 1))

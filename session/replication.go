@@ -486,10 +486,10 @@ func (m *Manager) HandleChange(id string, ended bool) {
 
 // dropEnded lets a session go that has ended at another replica.
 func (m *Manager) dropEnded(id string) {
-	m.resumer.answers.markEnded(id)
 	if s := m.Local(id); s != nil && !s.claimed.Load() {
 		m.evictCopy(s, core.ErrSessionDeleted)
 	}
+	m.resumer.answers.markEnded(id)
 }
 
 // Local returns the copy of a session that this replica has; nil if there is none.
@@ -511,6 +511,9 @@ func (m *Manager) evictCopy(s *Session, reason error) {
 	s.Close(reason)
 	if s.inbox != nil {
 		s.inbox.deleteEnded()
+	}
+	if errors.Is(reason, core.ErrSessionDeleted) {
+		m.resumer.answers.markEnded(s.id)
 	}
 }
 
@@ -543,7 +546,7 @@ func (m *Manager) persistLoop() {
 	var wrote [partitions]bool // in the round before
 	m.everyTick(func() {
 		m.reconcile()
-		m.resumer.answers.deleteEnded()
+		m.resumer.answers.sweep(m.ctx, m.resumer.answers.overdue(""))
 		m.resumer.checkReplicas()
 		part = (part + 1) % partitions
 		before := wrote[part]

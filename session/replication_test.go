@@ -19,57 +19,6 @@ import (
 	"github.com/talaria-go/mcp/scale"
 )
 
-const idle = time.Hour
-
-// shaky is a Store that can fail, counts, and can be held up before a Put.
-type shaky struct {
-	scale.Store
-	down       atomic.Bool
-	loseReply  atomic.Bool // of Put, which is made
-	gets, puts atomic.Int64
-	renews     atomic.Int64 // looks that put off the end of a session
-	beforePut  func()
-}
-
-var errDown = fmt.Errorf("%w: connection refused", scale.ErrUnavailable)
-
-func newShaky() *shaky { return &shaky{Store: scale.NewLocal()} }
-
-func (s *shaky) Get(ctx context.Context, looks ...scale.GetOp) ([]scale.Entry, error) {
-	s.gets.Add(1)
-	for _, look := range looks {
-		if look.In > 0 {
-			s.renews.Add(1)
-		}
-	}
-	if s.down.Load() {
-		return nil, errDown
-	}
-	return s.Store.Get(ctx, looks...)
-}
-
-func (s *shaky) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, error) {
-	s.puts.Add(1)
-	if s.beforePut != nil {
-		s.beforePut()
-	}
-	if s.down.Load() {
-		return nil, errDown
-	}
-	written, err := s.Store.Put(ctx, writes...)
-	if s.loseReply.Load() {
-		return nil, errDown
-	}
-	return written, err
-}
-
-func (s *shaky) ClaimDue(ctx context.Context, part, index, owner string, max int, lease time.Duration) ([]scale.Entry, error) {
-	if s.down.Load() {
-		return nil, errDown
-	}
-	return s.Store.ClaimDue(ctx, part, index, owner, max, lease)
-}
-
 // fleet is several Managers that share a Store. ends gets the name of the one
 // that runs the end of a session, and why.
 type fleet struct {

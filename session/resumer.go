@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"iter"
@@ -10,31 +11,34 @@ import (
 
 	"github.com/talaria-go/mcp/internal/bus"
 	"github.com/talaria-go/mcp/internal/core"
+	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/share"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
 )
 
-// msgFollow is the kind of messages to the replica that has the stream of an answer. They
-// ask for what follows an event, and say that the follower has ended.
+// msgFollow is the kind of messages between a follower and the replica that has the stream of
+// its answer.
 const msgFollow = "follow"
 
-// followRequest asks for what follows an event, in the box of the stream.
+// followRequest asks for what follows an event, in the box of the stream, or says that the
+// follower has ended. Or it is the reply to that: the reply to what needs no box.
 type followRequest struct {
-	Session string    `json:"session"`
-	After   string    `json:"after"`          // id of the event that the client has
-	Reader  string    `json:"reader"`         // of the box
-	Token   scale.Rev `json:"token"`          // grows with each reader of the box
-	Left    bool      `json:"left,omitempty"` // the follower has ended
+	Session string `json:"session"`
+	After   string `json:"after"`           // id of the event that the client has
+	Reader  string `json:"reader"`          // names the follower
+	Left    bool   `json:"left,omitempty"`  // the follower has ended
+	Reply   bool   `json:"reply,omitempty"` // to the follower
+	End     string `json:"end,omitempty"`   // in a reply, why nothing follows; "" if something may
 }
 
 // followBatch is a message in the box of an answer: this, a newline, and the messages of its
 // events.
 type followBatch struct {
-	For    scale.Rev     `json:"for,omitempty"` // the token of the follower
-	Events []followEvent `json:"events,omitempty"`
-	End    string        `json:"end,omitempty"` // why nothing follows; "" if something may
+	For    string        `json:"for,omitempty"` // the Reader that asked; "" for a saved answer
+	Events []followEvent `json:"events"`
+	End    string        `json:"end,omitempty"` // as in a reply
 }
 
 // followEvent is one event, or tells the client when to come back.
@@ -83,9 +87,9 @@ const (
 
 // resumer brings answers of calls to clients that resume at another replica, of a Manager
 // with a Store. The replica of the client has a follower, and the replica of the stream a
-// leader for it, which writes what the follower reads into a box of the store; see
-// savedAnswers. Take makes the newest follower of all replicas the reader of the box, and
-// each read of an earlier one fails.
+// leader for it. The leader takes a box of the store for the follower, and writes what the
+// follower reads there; see savedAnswers. So each read of an earlier follower fails. No other
+// replica takes the box, or makes one for a stream that a client has invented.
 //
 // Its mu comes before those of a leader and of savedAnswers.
 type resumer struct {
@@ -164,8 +168,7 @@ func (r *resumer) endFollowers() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for f := range r.followers {
-		f.stopped.Store(true)
-		f.hint(0)
+		f.stop()
 	}
 }
 
@@ -199,6 +202,10 @@ func (r *resumer) isClosed() bool {
 	return r.closed
 }
 
+// hasEnded reports whether a session has ended for all replicas; nil has not. A replica that
+// ends leaves its sessions to others. No lock of a leader may be held.
+func (r *resumer) hasEnded(s *Session) bool { return s != nil && s.Ended() && !r.isClosed() }
+
 // close lets no follower and no leader begin. The answers of calls that have returned
 // may be on their way to their streams, which leaders and clients that come back
 // need before that.
@@ -209,8 +216,8 @@ func (r *resumer) close() {
 	r.closed = true
 }
 
-// handleMessage handles what a follower of another replica asks for. It does not wait. A
-// follower for which there is no room asks again.
+// handleMessage handles what a follower of another replica asks for, and replies to those of
+// this one. It does not wait. A follower for which there is no room asks again.
 func (r *resumer) handleMessage(message bus.Message) {
 	var a followRequest
 	if err := json.Unmarshal(message.Body, &a); err != nil {
@@ -218,6 +225,14 @@ func (r *resumer) handleMessage(message bus.Message) {
 		return
 	}
 	from, ok := parseEventID(a.After)
+	if a.Reply {
+		reader, _ := r.m.inboxes.Load(answerBoxName(a.Session, from.node, from.stream))
+		if f, ok := reader.(*follower); ok && f.reader == a.Reader {
+			f.reply.Store(&a.End)
+			f.signal()
+		}
+		return
+	}
 	if !ok || from.node != r.answers.node {
 		return
 	}
@@ -237,6 +252,17 @@ func (r *resumer) handleMessage(message bus.Message) {
 		r.leaders[a.Reader] = l
 		r.m.sweeping.Go(l.run)
 	}
+}
+
+// send sends a message to a replica that was alive a moment ago.
+func (r *resumer) send(ctx context.Context, node string, message followRequest) error {
+	body, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), replica.StoreTimeout)
+	defer cancel()
+	return r.m.config.Bus.SendUnchecked(ctx, node, msgFollow, body)
 }
 
 // forget drops a leader.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strconv"
 	"sync"
@@ -21,7 +20,8 @@ const (
 	answerTTL           = 15 * time.Minute // lifetime of the box of an answer after the last message
 	answerBytes         = 2 << 20          // of messages in such a box that its reader does not have; twice that with an answer
 	maxAnswerBytes      = 1<<20 - 4<<10    // of one message in it; leaves room for a header
-	maxSavedAnswers     = 8                // answers of a session, from each replica
+	maxSavedAnswers     = 8                // answers of a session that no client reads, from each replica; and boxes without an answer
+	maxAnswerBoxes      = 64               // boxes of a session from each replica, with those that are read, written or deleted
 	savedAnswerOverhead = 512              // bytes that one counts in addition to its messages
 	maxSavedAtShutdown  = 32 << 20         // bytes of them when the server shuts down
 	deletedAtOnce       = 256              // boxes
@@ -49,16 +49,17 @@ type savedAnswers struct {
 
 // answerBox is what the store has of a stream, from this replica.
 type answerBox struct {
-	name, principal string
-	stream          uint64
-	size            int
-	until           time.Time // the store has forgotten it then
-	led             bool      // a leader writes it, or its follower reads it
-	reader          string    // of the newest leader
-	token           scale.Rev // the same
-	answer          uint64    // number of the event that is the answer; 0 if the box does not have it
-	unknown         bool      // nothing is known of the stream
-	over            bool      // it is to be deleted
+	name, session, principal string
+	stream                   uint64
+	size                     int
+	until                    time.Time // the store has forgotten it then
+	led                      bool      // a leader writes it, or its follower reads it
+	reader                   string    // of the newest leader
+	answer                   uint64    // number of the event that is the answer; 0 if the box does not have it
+	over                     bool      // it is to be deleted
+	deleting                 bool
+	taking                   chan struct{} // has an element while a leader takes it
+	writing                  int           // how often reserve was called without note or undo
 }
 
 // newSavedAnswers returns savedAnswers without an answer.
@@ -120,97 +121,116 @@ func answerBoxName(session string, node, stream uint64) string {
 	return "answer:" + replica.StoreKey("answer", session+" "+eventID{node: node, stream: stream}.String(), partitions).Name
 }
 
-// reserve makes the box of a stream count n bytes more, and change is made to it; undo takes
-// back what it counts. It is nil if there is no room. The oldest answer of the session makes
-// room for a new one.
-func (l *savedAnswers) reserve(session, principal string, stream uint64, n int, change func(b *answerBox)) (b *answerBox, undo func()) {
+// find returns the box of a stream, nil if there is none. l.mu is held.
+func (l *savedAnswers) find(session string, stream uint64) *answerBox {
+	for _, b := range l.of[session] {
+		if b.stream == stream {
+			return b
+		}
+	}
+	return nil
+}
+
+// reserve makes the box of a stream count n bytes more; undo takes that back. b is nil if
+// there is no room. note must follow once the store has them.
+func (l *savedAnswers) reserve(s *Session, stream uint64, n int) (b *answerBox, undo func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	list := l.of[session]
-	i := slices.IndexFunc(list, func(b *answerBox) bool { return b.stream == stream })
-	found := i >= 0
-	if found {
-		b = list[i]
-	} else {
-		b = &answerBox{name: answerBoxName(session, l.node, stream), principal: principal, stream: stream}
+	list := l.of[s.id]
+	if b = l.find(s.id, stream); b == nil {
+		if len(list) >= maxAnswerBoxes {
+			return nil, nil
+		}
+		b = &answerBox{name: answerBoxName(s.id, l.node, stream), session: s.id, principal: s.principal, stream: stream, taking: make(chan struct{}, 1)}
 	}
-	if b.size == 0 && n > 0 {
+	if b.size == 0 {
 		n += savedAnswerOverhead
 	}
 	n = max(0, min(n, 2*answerBytes-b.size)) // beyond that the store has dropped some
 	if l.bytes.Take(b.principal, n) != nil {
 		return nil, nil
 	}
-	undo = func() {
+	if b.until.IsZero() {
+		l.of[s.id] = append(list, b)
+	}
+	b.size, b.until, b.over = b.size+n, time.Now().Add(answerTTL), false
+	b.writing++
+	return b, func() {
+		over := l.m.resumer.hasEnded(s) // perhaps after markEnded
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if n = min(n, b.size); n > 0 {
-			b.size -= n
-			l.bytes.Give(b.principal, n)
-		}
+		b.writing--
+		b.over = b.over || over
+		l.free(b, n)
 	}
-	b.size, b.until = b.size+n, time.Now().Add(answerTTL)
-	b.over = false
-	change(b)
-	if found {
-		return b, undo
-	}
-	var idle []*answerBox
-	for _, other := range list {
-		if !other.led && !other.over && other.answer > 0 {
-			idle = append(idle, other)
-		}
-	}
-	if !b.led && len(idle) >= maxSavedAnswers {
-		idle[0].over = true
-	}
-	l.of[session] = append(list, b)
-	return b, undo
 }
 
-// has reports whether the stream has a box that counts here.
-func (l *savedAnswers) has(session string, stream uint64) bool {
+// free gives back up to n bytes of a box. l.mu is held.
+func (l *savedAnswers) free(b *answerBox, n int) {
+	n = min(n, b.size)
+	b.size -= n
+	l.bytes.Give(b.principal, n)
+}
+
+// note notes what was added to a box, or may have been: for a reader that still reads it, if reads, and the
+// number of the event that is the answer, if that is not 0.
+func (l *savedAnswers) note(s *Session, b *answerBox, reader string, reads bool, answer uint64) {
+	over := l.m.resumer.hasEnded(s) // perhaps after markEnded
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.ContainsFunc(l.of[session], func(b *answerBox) bool { return b.stream == stream })
+	b.writing--
+	b.answer, b.over = max(b.answer, answer), b.over || over
+	if reads {
+		b.led, b.reader = true, reader
+	}
+}
+
+// lead notes that a client reads the box of a stream, which has no other leader.
+func (l *savedAnswers) lead(session string, stream uint64, reader string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if b := l.find(session, stream); b != nil {
+		b.led, b.reader = true, reader
+	}
 }
 
 // append adds a batch to a box, and returns who reads that. The error is scale.ErrFull if
 // there is no room.
-func (l *savedAnswers) append(ctx context.Context, box string, p scale.AppendOp, batch followBatch, messages ...[]byte) (rev scale.Rev, reader string, err error) {
+func (l *savedAnswers) append(ctx context.Context, box string, p scale.AppendOp, batch followBatch, messages ...[]byte) (reader string, err error) {
 	text, err := json.Marshal(batch)
 	if err != nil {
-		return 0, "", err
+		return "", err
 	}
 	text = append(text, '\n')
 	for _, m := range messages {
 		text = append(text, m...)
 	}
 	p.Box, p.Data, p.TTL = box, l.m.config.Seal.Seal(nil, text, seal.Binding(box)), answerTTL
-	err = l.m.callStore(ctx, func(ctx context.Context) (err error) {
-		rev, reader, err = l.m.config.Store.Append(ctx, p)
-		return err
-	})
-	return rev, reader, err
+	_, reader, err = l.m.appendBox(ctx, p)
+	return reader, err
 }
 
 // save stores an answer whose client is disconnected, unless there is no room or it is too
-// long.
+// long. Beyond maxSavedAnswers, it deletes the oldest one of the session.
 func (l *savedAnswers) save(ctx context.Context, s *Session, a event) {
 	l.expect() // a shutdown waits for it
 	defer l.settle()
-	if len(a.message) > maxAnswerBytes || s.Ended() && !l.m.resumer.isClosed() {
+	if len(a.message) > maxAnswerBytes || l.m.resumer.hasEnded(s) {
 		return // the client cannot resume
 	}
-	b, _ := l.reserve(s.id, s.principal, a.stream, len(a.message), func(b *answerBox) { b.answer = a.event })
+	b, _ := l.reserve(s, a.stream, len(a.message))
 	if b == nil {
 		return
 	}
 	batch := followBatch{Events: []followEvent{{ID: s.history.idOf(a.stream, a.event, a.request), Size: len(a.message), Answer: true}}, End: reasonDone}
-	_, _, _ = l.append(ctx, b.name, scale.AppendOp{Keep: 2 * answerBytes}, batch, a.message) // callStore has reported it
+	_, err := l.append(ctx, b.name, scale.AppendOp{Keep: 2 * answerBytes}, batch, a.message)
+	if l.note(s, b, "", false, a.event); err == nil { // after an error it may be there as well
+		l.sweep(ctx, l.overdue(s.id))
+	}
 }
 
-// markEnded notes that a session has ended. It waits for nothing.
+// markEnded notes that a session has ended. It waits for nothing. It comes after the end of
+// the copy here: what is written later, note marks.
 func (l *savedAnswers) markEnded(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -224,11 +244,8 @@ func (l *savedAnswers) markEnded(id string) {
 func (l *savedAnswers) acknowledge(session string, stream uint64, reader string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, b := range l.of[session] {
-		if b.stream == stream && b.reader == reader {
-			l.bytes.Give(b.principal, b.size)
-			b.size = 0
-		}
+	if b := l.find(session, stream); b != nil && b.reader == reader {
+		l.free(b, b.size)
 	}
 }
 
@@ -237,49 +254,72 @@ func (l *savedAnswers) acknowledge(session string, stream uint64, reader string)
 func (l *savedAnswers) release(session string, stream uint64, reader string, left bool, got uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, b := range l.of[session] {
-		if b.stream == stream && b.reader == reader {
-			b.led = b.led && !left // until then its client may read it
-			b.over = b.over || left && (b.unknown || b.answer > 0 && b.answer <= got)
-		}
+	b := l.find(session, stream)
+	switch {
+	case b == nil:
+	case b.reader == reader && left:
+		b.led = false // until then its client may read it
+		b.over = b.over || b.answer > 0 && b.answer <= got
+	case b.size == 0 && b.answer == 0 && !b.led && b.writing == 0: // there is nothing in it
+		b.over = true
 	}
 }
 
-// deleteEnded deletes the boxes that are over, and gives back what those count for, and
+// overdue returns boxes that are to be deleted, a batch: of one session, or of all for "".
+// Those without an answer have what a client has not read of a call that runs. It forgets
 // those that the store has forgotten.
-func (l *savedAnswers) deleteEnded() {
-	for _, b := range l.ended(time.Now()) {
-		err := l.m.callStore(l.m.ctx, func(ctx context.Context) error {
-			_, err := l.m.config.Store.Take(ctx, scale.Take{Box: b.name, From: b.reader})
-			return err
-		})
-		if err != nil && !errors.Is(err, scale.ErrNotReader) { // then its client has come back
-			return // what is not deleted expires
-		}
-	}
-}
-
-// ended returns what deleteEnded deletes: a batch.
-func (l *savedAnswers) ended(now time.Time) (over []*answerBox) {
+func (l *savedAnswers) overdue(session string) (over []*answerBox) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for id, list := range l.of {
-		list = slices.DeleteFunc(list, func(b *answerBox) bool {
-			there := now.Before(b.until)
-			if there && (!b.over || len(over) == deletedAtOnce) {
-				return false
+	now := time.Now()
+	lists := l.of
+	if session != "" {
+		lists = map[string][]*answerBox{session: l.of[session]}
+	}
+	for _, list := range lists {
+		answers, others := 0, 0
+		for _, b := range slices.Backward(slices.Clone(list)) { // the newest first
+			n := &others
+			if b.answer > 0 {
+				n = &answers
 			}
-			l.bytes.Give(b.principal, b.size)
-			if b.size = 0; there {
-				over = append(over, b)
+			if !b.led && !b.over && b.writing == 0 {
+				*n++
+				b.over = *n > maxSavedAnswers
 			}
-			return true
-		})
-		if l.of[id] = list; len(list) == 0 {
-			delete(l.of, id)
+			switch {
+			case !now.Before(b.until):
+				l.forget(b)
+			case b.over && !b.deleting && b.writing == 0 && len(over) < deletedAtOnce:
+				b.deleting, over = true, append(over, b)
+			}
 		}
 	}
 	return over
+}
+
+// sweep deletes boxes. What fails is tried again until the store has forgotten them.
+func (l *savedAnswers) sweep(ctx context.Context, over []*answerBox) {
+	var err error
+	for _, b := range over {
+		if err == nil {
+			_, err = l.m.takeBox(ctx, scale.Take{Box: b.name})
+		}
+		l.mu.Lock()
+		if b.deleting = false; err == nil && b.over { // otherwise it was written again
+			l.forget(b)
+		}
+		l.mu.Unlock()
+	}
+}
+
+// forget takes a box out of the list of its session. l.mu is held.
+func (l *savedAnswers) forget(b *answerBox) {
+	l.free(b, b.size)
+	l.of[b.session] = slices.DeleteFunc(l.of[b.session], func(other *answerBox) bool { return other == b })
+	if len(l.of[b.session]) == 0 {
+		delete(l.of, b.session)
+	}
 }
 
 // open reads what a box has: a batch of events in each message, and their messages.
@@ -299,11 +339,7 @@ func (l *savedAnswers) send(s *Session, from *eventID, to core.EventWriter) (fou
 	box := answerBoxName(s.id, from.node, from.stream)
 	var pos scale.Rev
 	for {
-		var list []scale.Message
-		err = l.m.callStore(l.m.ctx, func(ctx context.Context) (err error) {
-			list, _, err = l.m.config.Store.Read(ctx, box, pos, "")
-			return err
-		})
+		list, _, err := l.m.readBox(l.m.ctx, box, pos, "")
 		if err != nil || len(list) == 0 {
 			return found, err
 		}
