@@ -72,10 +72,10 @@ func (s *schemas) withoutNull(schema any) any {
 	if err != nil {
 		return schema // the operation has the same error
 	}
-	isNull := func(v any) bool { return v == nil || v == "null" || reflect.DeepEqual(v, tree{"type": "null"}) }
+	null := map[string]any{"anyOf": tree{"type": "null"}, "oneOf": tree{"type": "null"}, "type": "null", "enum": nil}
 	for _, name := range []string{"anyOf", "oneOf", "type", "enum"} {
 		list, _ := t[name].([]any)
-		kept := slices.DeleteFunc(slices.Clone(list), isNull)
+		kept := slices.DeleteFunc(slices.Clone(list), func(v any) bool { return reflect.DeepEqual(v, null[name]) })
 		switch {
 		case len(kept) == len(list) || len(kept) == 0:
 			continue

@@ -109,6 +109,11 @@ func TestNullInParameters(t *testing.T) {
 			}
 		}
 	}
+	// The text null is not null.
+	c, _ := serve(t, document(`"/x":{"get":{"operationId":"op","parameters":[`+param("p", "query", `,"schema":{"type":"string","enum":["a","null"]}`)+`]}}`, ""), &openapi.Options{Server: api.URL})
+	if r := c.Call("op", mcptest.Raw(`{"p":"null"}`)); r.IsError || !strings.Contains(api.last().uri, "p=null") {
+		t.Errorf("the text null is refused: %s", r.Text())
+	}
 }
 
 // Values cannot change which path, which origin or which headers a request has.
