@@ -251,6 +251,8 @@ const maxLeftOf = 8
 
 // ask answers whether subscriptions get events.
 func (x *serverEvents) ask(ctx context.Context, s *Server, asks []*events.Ask) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // a call that has not returned in time may still watch its context
 	next, full := 0, ""
 	answered := (&events.Questions[events.Ask, events.Verdict]{
 		Go: s.running.Go, Until: ctx.Done(),

@@ -250,6 +250,33 @@ func TestWebhookMatchOfOthers(t *testing.T) {
 	})
 }
 
+// The context of a match that has not returned in time ends, so that one that watches it
+// returns, and the next event finds none that hangs.
+func TestWebhookMatchContext(t *testing.T) {
+	bothStores(t, func(t *testing.T, opts *mcp.Options) {
+		r := newReceiver(t)
+		opts.Logger = &quiet
+		s := ended(t, mcp.NewServer(mcp.Info{Name: "docs", Version: "1"}, hooked(opts, r)))
+		var running atomic.Int32
+		s.MustAdd(mcp.EventType("comment.created", func(f *mcp.Frame, in watchIn, c comment) (bool, error) {
+			running.Add(1)
+			defer running.Add(-1)
+			<-f.Done()
+			return false, f.Err()
+		}))
+		subscribe(t, pipe{mcptest.New(t, s, ann)}, subscribeTo("a", hookURL, ""))
+		emit(t, s, "a", "first")
+		time.Sleep(4 * time.Second)
+		if got := running.Load(); got != 1 {
+			t.Errorf("%d calls of match run within their time, want 1", got)
+		}
+		time.Sleep(3 * time.Minute) // it was asked four times
+		if got := running.Load(); got != 0 {
+			t.Errorf("%d calls of match run after their time", got)
+		}
+	})
+}
+
 // A match that never returns for one subscriber costs the others nothing, however many
 // events there are.
 func TestWebhookMatchStuck(t *testing.T) {
