@@ -210,10 +210,12 @@ func (w *Webhooks) step(ctx context.Context, s *subscriber, first *decided) bool
 		return w.sendGap(ctx, s)
 	case at < tail.from:
 		return w.catchUp(ctx, s, at, tail.from)
-	case at >= tail.to:
+	}
+	events := tail.behind(at).events
+	if len(events) == 0 {
 		return w.rest(ctx, s)
 	}
-	return w.handle(ctx, s, tail.behind(at).events, first)
+	return w.handle(ctx, s, events, first)
 }
 
 // leaves reports whether no further work is to begin. mu is held.
