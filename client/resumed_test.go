@@ -290,41 +290,45 @@ func TestHealthCheck(t *testing.T) {
 // to, and the log says what is missing there. One whose connection ends is not.
 func TestListenIsRefused(t *testing.T) {
 	for _, code := range []protocol.Code{protocol.CodeMethodNotFound, protocol.CodeInvalidParams, protocol.CodeInternal, -32000, noAnswer, noServer} {
-		tr := scripted(t, func(s *script) {
-			s.modernHello()
-			for h := s.next(); h != nil; h = s.next() {
-				switch {
-				case h.Method == protocol.MethodListen && code == noServer:
-					return
-				case h.Method == protocol.MethodListen && code != noAnswer:
-					s.fault(h, int(code), "no")
-				case h.Method != protocol.MethodListen && h.ID != nil:
-					s.say(`{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete"}}`, h.ID)
-				}
+		synctest.Test(t, func(t *testing.T) { listenIsRefused(t, code) })
+	}
+}
+
+func listenIsRefused(t *testing.T, code protocol.Code) {
+	tr := scripted(t, func(s *script) {
+		s.modernHello()
+		for h := s.next(); h != nil; h = s.next() {
+			switch {
+			case h.Method == protocol.MethodListen && code == noServer:
+				return
+			case h.Method == protocol.MethodListen && code != noAnswer:
+				s.fault(h, int(code), "no")
+			case h.Method != protocol.MethodListen && h.ID != nil:
+				s.say(`{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete"}}`, h.ID)
 			}
-		})
-		var log logText
-		logger := zerolog.New(&log)
-		c, err := Connect(t.Context(), tr, &Options{Revisions: []protocol.Revision{protocol.Latest}, Listen: &Filter{ToolsListChanged: true}, Logger: &logger, Timeout: 300 * time.Millisecond, NoReconnect: true})
-		if code == noServer {
-			if err == nil {
-				t.Error("a server that is gone is connected to")
-			}
-			continue
 		}
-		if err != nil {
-			t.Errorf("%d: %v", code, err)
-			continue
+	})
+	var log logText
+	logger := zerolog.New(&log)
+	c, err := Connect(t.Context(), tr, &Options{Revisions: []protocol.Revision{protocol.Latest}, Listen: &Filter{ToolsListChanged: true}, Logger: &logger, NoReconnect: true})
+	if code == noServer {
+		if err == nil {
+			t.Error("a server that is gone is connected to")
 		}
-		if sub, err := c.Listen(t.Context(), Filter{ToolsListChanged: true}, nil); code == protocol.CodeMethodNotFound && !errors.Is(err, ErrUnsupported) {
-			t.Errorf("Listen: %v, %v", sub, err)
-		}
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-		if n := strings.Count(log.String(), "the server does not notify of changes"); n != 1 {
-			t.Errorf("%d: %d lines: %s", code, n, log.String())
-		}
+		return
+	}
+	if err != nil {
+		t.Errorf("%d: %v", code, err)
+		return
+	}
+	if sub, err := c.Listen(t.Context(), Filter{ToolsListChanged: true}, nil); code == protocol.CodeMethodNotFound && !errors.Is(err, ErrUnsupported) {
+		t.Errorf("Listen: %v, %v", sub, err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if n := strings.Count(log.String(), "the server does not notify of changes"); n != 1 {
+		t.Errorf("%d: %d lines: %s", code, n, log.String())
 	}
 }
 
