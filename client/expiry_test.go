@@ -144,7 +144,7 @@ func TestSessionForgotten(t *testing.T) {
 	}
 }
 
-// Servers have more than one way to say that they do not know a session. What says
+// Servers have more than one way to say that they do not have a session. What says
 // nothing of the kind ends no session.
 func TestSessionForgottenForms(t *testing.T) {
 	for _, tt := range []struct {

@@ -355,8 +355,8 @@ func (w *Webhooks) sweep(ctx context.Context, f *feed) {
 	}
 }
 
-// sweepSome is sweep for some subscriptions, and returns the others. slow reports that match
-// has not returned for one.
+// sweepSome is sweep for some subscriptions, and returns the others. slow reports that the
+// questions have taken as long as one may, as when match has not returned for one.
 func (w *Webhooks) sweepSome(ctx context.Context, f *feed, idle []*subscriber) (rest []*subscriber, slow bool) {
 	var asks []*Ask
 	type part struct {

@@ -81,7 +81,6 @@ type Ask struct {
 	Event []byte
 
 	Verdict Verdict
-	Err     error // why it cannot be known
 }
 
 // Observed is an event for observers.
@@ -282,7 +281,7 @@ func (w *Webhooks) refresh(ctx context.Context, key scale.Key, found scale.Entry
 	if err != nil || errors.Is(written.Err, scale.ErrChanged) {
 		return granted, false, err
 	}
-	waits := false // events follow, of which this replica knows
+	waits := false // events follow that this replica has in memory
 	w.mu.Lock()
 	if mine := w.own[key]; mine != nil && found.Owner == w.config.Replica {
 		w.adopt(mine, &s, written.Rev)

@@ -151,7 +151,7 @@ func (l *Link) refused(res *http.Response, m *link.Message, session string) erro
 	return status
 }
 
-// forgotten reports whether a refusal means that the server does not know the session:
+// forgotten reports whether a refusal means that the server does not have the session:
 // status 404, as the specification wants it, or 400 or 410 with a text that says so, as
 // many servers answer. answers is whether the body answers the request, with fault.
 func forgotten(status *origin.StatusError, answers bool, fault []byte) bool {

@@ -70,8 +70,8 @@ func BenchmarkUnwanted(b *testing.B) {
 	secret := "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 32))
 	text := strings.Repeat("x", 60)
 	before := heapAndStacks()
-	for who := range principals {
-		c := mcptest.New(b, s, mcptest.As(mcp.Identity{Subject: fmt.Sprint("user", who)}))
+	for user := range principals {
+		c := mcptest.New(b, s, mcptest.As(mcp.Identity{Subject: fmt.Sprint("user", user)}))
 		for i := range each {
 			if _, err := c.TryRequest("events/subscribe", json.RawMessage(fmt.Sprintf(
 				`{"name":"x","arguments":{"A":"%d%s"},"ttlMs":86400000,"delivery":{"mode":"webhook","url":"https://example.com/%s","secret":%q}}`, i, text, text, secret))); err != nil {
