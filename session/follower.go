@@ -35,7 +35,7 @@ type follower struct {
 	box, reader string
 
 	// Only the goroutine of serve uses these.
-	pos    scale.Rev // of the last message that was read, or scale.Unread
+	pos    scale.Rev // of the last message that was read; 0 before the first
 	opened bool
 	known  bool          // a reply has come
 	fresh  int           // bytes that were read since the last ask
@@ -229,7 +229,8 @@ func (f *follower) flush() (over bool, err error) {
 
 // sendAll sends the events of messages.
 func (f *follower) sendAll(list []scale.Message) (over bool, err error) {
-	if f.pos != scale.Unread && list[0].Prev > f.pos { // the client has been too slow, and comes back for the rest
+	// Before the first read, only messages of earlier readers can be gone.
+	if f.pos > 0 && list[0].Prev > f.pos { // the client has been too slow, and comes back for the rest
 		f.open()
 		return true, nil
 	}

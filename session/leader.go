@@ -18,8 +18,8 @@ var errFollowerSlow = errors.New("session: too much waits for the replica that t
 
 // leader is the connection of the stream of an answer whose client has resumed at another
 // replica: it writes the box that the follower there reads. What needs no box is a message to
-// the replica of the follower. It ends after the answer, if
-// its follower has left, or if another reader has the box.
+// the replica of the follower. It ends after the answer, if its follower has left, or if
+// another reader has the box.
 //
 // A sender on the stream holds the lock of the stream, and a store may be slow. So Event
 // adds to the queue, and the goroutine of run writes. If the queue is full, the stream loses
@@ -284,7 +284,7 @@ func (l *leader) take(ctx context.Context) error {
 	return nil
 }
 
-// reply tells the follower why nothing follows, or that something may.
+// reply sends the follower the reason why nothing follows, or "" if something may.
 func (l *leader) reply(ctx context.Context, end string) error {
 	reply := l.ask
 	reply.Reply, reply.End = true, end

@@ -2,10 +2,12 @@ package session
 
 import (
 	"bytes"
+	"fmt"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/talaria-go/mcp/internal/core"
@@ -182,5 +184,30 @@ func TestSavedAnswersBound(t *testing.T) {
 		if n := f.stored(f.id); n != maxSavedAnswers || boxes() != maxSavedAnswers {
 			t.Errorf("then the store has %d answers, the list %d", n, boxes())
 		}
+	})
+}
+
+// A box from which the store has dropped what an earlier follower has read serves the next
+// ones.
+func TestFollowerAfterDrops(t *testing.T) {
+	together(t, func(t *testing.T, f *team) {
+		st := f.call()
+		l := f.back(1, f.event(1))
+		for range 20 { // more than the history of a session
+			sendAll(t, st, strings.Repeat("x", defaultHistory/4))
+			synctest.Wait()
+		}
+		l.leave()
+		for n := 22; n < 25; n++ {
+			l = f.back(1+n%2, f.event(n-1))
+			sendAll(t, st, "m")
+			l.wants(t, fmt.Sprint(n, "=m"))
+			l.ended(t, false)
+			l.leave()
+		}
+		l = f.back(2, f.event(24))
+		st.End([]byte("answer"))
+		l.wants(t, "25=answer")
+		f.empty()
 	})
 }

@@ -452,7 +452,7 @@ func (g *get) leave() {
 	<-g.done
 }
 
-// break makes the client unreachable, of which nobody hears.
+// breakOff makes the client unreachable, which nothing notices.
 func (g *get) breakOff() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

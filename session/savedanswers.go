@@ -172,8 +172,8 @@ func (l *savedAnswers) free(b *answerBox, n int) {
 	l.bytes.Give(b.principal, n)
 }
 
-// note notes what was added to a box, or may have been: for a reader that still reads it, if reads, and the
-// number of the event that is the answer, if that is not 0.
+// note notes what was added to a box, or may have been: for a reader that still reads it, if
+// reads, and the number of the event that is the answer, if that is not 0.
 func (l *savedAnswers) note(s *Session, b *answerBox, reader string, reads bool, answer uint64) {
 	over := l.m.resumer.hasEnded(s) // perhaps after markEnded
 	l.mu.Lock()
