@@ -19,10 +19,29 @@ type comment struct {
 	Text     string `json:"text"`
 }
 
-// serveEvents is a server that emits an event ten times a second.
-func serveEvents() {
+// aPath is one of more values than a form shows at once.
+type aPath string
+
+func (aPath) Enum() []aPath {
+	list := make([]aPath, 300)
+	for n := range list {
+		list[n] = aPath(fmt.Sprint("path-", n))
+	}
+	return list
+}
+
+type pathIn struct {
+	Path aPath `json:"path" validate:"required"`
+}
+
+// serveEvents is a server that emits an event ten times a second. With paths it has a second
+// event type, whose argument has many values.
+func serveEvents(paths bool) {
 	s := mcp.NewServer(mcp.Info{Name: "docs", Version: "1.0.0"}, nil)
 	s.MustAdd(mcp.EventType("comment.created", func(_ *mcp.Frame, in watchIn, c comment) (bool, error) { return in.Document == c.Document, nil }, mcp.Doc("A comment was added")))
+	if paths {
+		s.MustAdd(mcp.EventType("file.changed", func(*mcp.Frame, pathIn, comment) (bool, error) { return true, nil }))
+	}
 	ctx := context.Background()
 	go func() {
 		n := 0
@@ -60,6 +79,27 @@ func TestEvents(t *testing.T) {
 	b.press(enter)
 	b.until(`document.querySelector('.result[data-state=done] .view table')?.rows.length > 3 && !document.querySelector('section[aria-label=Running]')`)
 	if got := eval[string](b, `document.querySelector('.view tr:nth-child(1) td').innerText`); got == "" {
-		t.Error("the first event has no id")
+		t.Error("the first event has no time")
 	}
+}
+
+// TestEventForm: values of an argument are found among many, and what was typed over the arguments of a link stays
+// when the user comes back to it.
+func TestEventForm(t *testing.T) {
+	t.Parallel()
+	b := inspectPage(t, fixture(t, "events", "paths"))
+	typed := func(into, text string) {
+		eval[bool](b, `(e => { e.value = `+quote(text)+`; return e.dispatchEvent(new Event('input', { bubbles: true })) })(document.querySelector(`+quote(into)+`))`)
+	}
+	b.until(`document.querySelectorAll('section[aria-label=Events] button[data-tool]').length === 2`)
+	b.open(eval[string](b, `location.href.split('#')[0]`) + `#event=comment.created&arguments={"document":"doc_1"}`)
+	b.until(`document.querySelector('.ask h2')?.innerText === 'comment.created' && document.querySelector('.ask input')?.value === 'doc_1'`)
+	typed(".ask input", "doc_2")
+	eval[bool](b, `([...document.querySelectorAll('section[aria-label=Events] button[data-tool]')].find(e => e.innerText.includes('file.changed')).click(), true)`)
+	b.until(`document.querySelector('.combo select')?.options.length === 50`)
+	typed(".combo input", "path-299")
+	b.until(`document.querySelector('.combo select').options.length === 1 && document.querySelector('.combo select').innerText.includes('path-299')`)
+	eval[bool](b, `(history.back(), true)`)
+	b.until(`document.querySelector('.ask h2')?.innerText === 'comment.created' && document.querySelector('.ask input')`)
+	b.until(`document.querySelector('.ask input').value === 'doc_2'`)
 }

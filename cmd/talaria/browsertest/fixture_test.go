@@ -47,7 +47,7 @@ func serve(name string, args []string) {
 		serveTasks()
 		return
 	case "events":
-		serveEvents()
+		serveEvents(len(args) > 0)
 		return
 	case "much":
 		serveMuch(s)

@@ -41,7 +41,8 @@ function App({ head, several }) {
     document.addEventListener('visibilitychange', follow)
     const end = moves(() => {
       const to = link()
-      if (to.args) { page.drafts.delete(keyOf(to.kind, to.tool)); setEdits(n => n + 1) } // a form that is open is filled in, too
+      const key = keyOf(to.kind, to.tool)
+      if (to.args && page.drafts.get(key)?.asked !== to.args) { page.drafts.delete(key); setEdits(n => n + 1) } // a form that is open is filled in, too, but not when the user comes back to it
       setTool(to)
       if (rowOf()) setTraffic(true)
     })

@@ -93,6 +93,7 @@ export function Try({ kind, tool, state, edit, back }) {
       if (f.form && (!d.node || d.drawn !== drawn)) {
         const asked = link().tool === tool && link().kind === kind ? link().args : null
         const given = d.node ? value(d.node) : d.load ?? asked ?? f.draft
+        d.asked = asked ?? d.asked
         d.node = make(f.form)
         d.drawn = drawn
         d.load = null
@@ -161,7 +162,7 @@ export function Try({ kind, tool, state, edit, back }) {
       ${form.wrong && html`<p class="bad">${form.wrong}</p>`}
       ${form.description && html`<${Description} text=${form.description} />`}
       ${kind === 'tool' && d.json === null && d.node.c.kind === 'object' && !d.node.nodes.size && !d.node.more.length && !d.node.c.rest && html`<p class="dim">This tool takes no arguments.</p>`}
-      ${d.json === null ? html`<${Form} node=${d.node} of=${'tool=' + encodeURIComponent(tool)} complete=${completer(kind, tool, d.node)} issues=${issues} all=${all} change=${change} />`
+      ${d.json === null ? html`<${Form} node=${d.node} of=${'tool=' + encodeURIComponent(tool) + (kind === 'tool' ? '' : '&kind=' + kind)} complete=${completer(kind, tool, d.node)} issues=${issues} all=${all} change=${change} />`
         : html`<textarea class="mono json" aria-label="arguments as JSON" spellcheck="false" rows="12" value=${d.json} onInput=${e => { d.json = e.currentTarget.value; change() }}></textarea>`}
       ${kind === 'template' && html`<p class="meta">URI <code>${uri}</code></p>`}
       ${loose.length > 0 && (all || d.json !== null) && html`<ul class="bad">${loose.map(i => html`<li>${i.path && seen(i.path) + ': '}${i.message}${i.hint && '; ' + i.hint}</li>`)}</ul>`}
