@@ -178,8 +178,8 @@ func TestCallAllocations(t *testing.T) {
 	}
 }
 
-// TestEventTypesCostNothing: calls allocate the same at a server with event types and without,
-// and nothing of events is made before somebody emits or reads.
+// TestEventTypesCostNothing: calls allocate the same at a server with event types and without.
+// A server without event types makes no logs and no webhooks.
 func TestEventTypesCostNothing(t *testing.T) {
 	var least [2]float64
 	for i := range least {

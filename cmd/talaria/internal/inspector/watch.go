@@ -50,7 +50,7 @@ func (w *watched) json() json.RawMessage {
 	return text
 }
 
-// missedIssue is shown of a call that has missed events.
+// missedIssue is shown for a call that has missed events.
 var missedIssue = schema.Issue{Rule: "events", Message: "events are missing: the server does not have them any more"}
 
 // watch receives the events of a type until ctx ends, which is not an error.
