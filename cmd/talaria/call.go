@@ -42,7 +42,7 @@ type call struct {
 	strict    bool            // a result that breaks the output schema is a failure
 	listed    bool            // it is a tool that the server lists
 	output    json.RawMessage // its output schema; nil if there is none
-	faults    error           // of the arguments, of which the server knows more
+	faults    error           // of the arguments, from the schema; the server may find more
 }
 
 // argumentsHint is the way out of wrong arguments.
@@ -130,7 +130,7 @@ func (c *call) arguments(ctx context.Context, typed []string) (json.RawMessage, 
 		}
 	}
 	given, err := object.Arguments(typed)
-	if err != nil && given != nil && arguments.ServerKnowsMore(tool.Meta) {
+	if err != nil && given != nil && arguments.ServerChecksMore(tool.Meta) {
 		c.faults, err = err, nil
 	}
 	return given, asUsage(err, hint)

@@ -80,7 +80,7 @@ func TestLong(t *testing.T) {
 	}
 }
 
-// TestMuch tells how long the page takes for much: in milliseconds, the median of nine. The time of the processor
+// TestMuch prints how long the page takes for much: in milliseconds, the median of nine. The time of the processor
 // that the page's thread takes does not depend on what else the machine does.
 func TestMuch(t *testing.T) {
 	if !*much {

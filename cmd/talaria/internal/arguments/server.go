@@ -9,10 +9,10 @@ import (
 	"github.com/talaria-go/mcp/schema"
 )
 
-// ServerKnowsMore reports whether the server of a tool checks arguments by more rules than
+// ServerChecksMore reports whether the server of a tool checks arguments by more rules than
 // the tool's schema has, before the tool runs: then the server has the whole list of faults.
 // meta is the _meta of the tool.
-func ServerKnowsMore(meta map[string]any) bool {
+func ServerChecksMore(meta map[string]any) bool {
 	marked, _ := meta[wire.MetaChecks].(bool)
 	return marked
 }

@@ -58,7 +58,7 @@ func (i exporter) save(w http.ResponseWriter, _ *http.Request) {
 // maxName is the length of an ID or a method that is saved without the content of its message.
 const maxName = 256
 
-// withoutContent returns what of a message tells it apart, and its length; of other text only the length.
+// withoutContent returns the members of a message that identify it, and its length; for other text only the length.
 func withoutContent(text []byte) string {
 	note := fmt.Sprintf("%d bytes, which take too long to be masked", len(text))
 	member := func(name string) json.RawMessage {

@@ -56,7 +56,7 @@ func (t tools) call(ctx context.Context, rest string) error {
 		}
 	}
 	given, faults := t.fill(object, w.typed)
-	if faults != nil && (given == nil || !arguments.ServerKnowsMore(tool.Meta)) {
+	if faults != nil && (given == nil || !arguments.ServerChecksMore(tool.Meta)) {
 		return faults
 	}
 	result, err := terminal.Get(ctx, t.Terminal, func(ctx context.Context, call ...client.CallOption) (*client.CallToolResult, error) {
