@@ -269,8 +269,7 @@ func (l *leader) take(ctx context.Context) error {
 	if b == nil {
 		return scale.ErrFull
 	}
-	b.taking <- struct{}{}
-	defer func() { <-b.taking }()
+	defer b.lock()()
 	if l.isOvertaken() {
 		undo()
 		return errOvertaken
@@ -305,6 +304,7 @@ func (l *leader) write(ctx context.Context, batch followBatch, messages [][]byte
 	if b == nil {
 		return "", scale.ErrFull
 	}
+	defer b.lock()()
 	p := scale.AppendOp{Keep: answerBytes, Recent: max(l.resumer.m.config.History, 1), Refuse: true}
 	if reader, err = answers.append(ctx, b.name, p, batch, messages...); err != nil {
 		undo()

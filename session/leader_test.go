@@ -211,3 +211,27 @@ func TestFollowerAfterDrops(t *testing.T) {
 		f.empty()
 	})
 }
+
+// An answer that is saved while the store deletes its box stays.
+func TestSavedAnswersDeleting(t *testing.T) {
+	together(t, func(t *testing.T, f *team) {
+		answers, s := f.all[0].resumer.answers, f.here(0)
+		for stream := uint64(1); stream <= 30; stream++ {
+			f.store.within(0, 0)
+			b, _ := answers.reserve(s, stream, 1)
+			answers.note(s, b, "", false, 0)
+			answers.mu.Lock()
+			b.over = true
+			answers.mu.Unlock()
+			over := answers.overdue(f.id)
+			f.store.within(time.Second, 0)
+			go answers.sweep(t.Context(), over)
+			synctest.Wait()
+			answers.save(t.Context(), s, event{stream: stream, event: 2, message: []byte("answer"), answer: true})
+			time.Sleep(5 * time.Second)
+			if list, _, err := f.store.Read(t.Context(), b.name, 0, ""); len(list) != 1 || err != nil {
+				t.Errorf("the store has %d messages of stream %d, %v", len(list), stream, err)
+			}
+		}
+	})
+}

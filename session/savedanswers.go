@@ -58,8 +58,14 @@ type answerBox struct {
 	answer                   uint64    // number of the event that is the answer; 0 if the box does not have it
 	over                     bool      // it is to be deleted
 	deleting                 bool
-	taking                   chan struct{} // has an element while a leader takes it
+	storing                  chan struct{} // has an element while the store takes, writes or deletes it
 	writing                  int           // how often reserve was called without note or undo
+}
+
+// lock makes others wait that use the box of the store. savedAnswers.mu is not held.
+func (b *answerBox) lock() (unlock func()) {
+	b.storing <- struct{}{}
+	return func() { <-b.storing }
 }
 
 // newSavedAnswers returns savedAnswers without an answer.
@@ -141,7 +147,7 @@ func (l *savedAnswers) reserve(s *Session, stream uint64, n int) (b *answerBox, 
 		if len(list) >= maxAnswerBoxes {
 			return nil, nil
 		}
-		b = &answerBox{name: answerBoxName(s.id, l.node, stream), session: s.id, principal: s.principal, stream: stream, taking: make(chan struct{}, 1)}
+		b = &answerBox{name: answerBoxName(s.id, l.node, stream), session: s.id, principal: s.principal, stream: stream, storing: make(chan struct{}, 1)}
 	}
 	if b.size == 0 {
 		n += savedAnswerOverhead
@@ -223,7 +229,9 @@ func (l *savedAnswers) save(ctx context.Context, s *Session, a event) {
 		return
 	}
 	batch := followBatch{Events: []followEvent{{ID: s.history.idOf(a.stream, a.event, a.request), Size: len(a.message), Answer: true}}, End: reasonDone}
+	unlock := b.lock()
 	_, err := l.append(ctx, b.name, scale.AppendOp{Keep: 2 * answerBytes}, batch, a.message)
+	unlock()
 	if l.note(s, b, "", false, a.event); err == nil { // after an error it may be there as well
 		l.sweep(ctx, l.overdue(s.id))
 	}
@@ -302,14 +310,19 @@ func (l *savedAnswers) overdue(session string) (over []*answerBox) {
 func (l *savedAnswers) sweep(ctx context.Context, over []*answerBox) {
 	var err error
 	for _, b := range over {
-		if err == nil {
+		unlock := b.lock()
+		l.mu.Lock()
+		deleted := err == nil && b.over // otherwise it was written again
+		l.mu.Unlock()
+		if deleted {
 			_, err = l.m.takeBox(ctx, scale.Take{Box: b.name})
 		}
 		l.mu.Lock()
-		if b.deleting = false; err == nil && b.over { // otherwise it was written again
+		if b.deleting = false; deleted && err == nil && b.over && b.writing == 0 {
 			l.forget(b)
 		}
 		l.mu.Unlock()
+		unlock()
 	}
 }
 
