@@ -62,9 +62,9 @@ func newSystemd(t *testing.T) *systemd {
 
 // start starts the program with the socket, as systemd does, and waits until it
 // says that it is ready.
-func (s *systemd) start(t *testing.T) *exec.Cmd {
+func (s *systemd) start(t *testing.T, grace string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.Command("sh", "-c", `LISTEN_FDS=1 LISTEN_PID=$$ exec "$0" "$@"`, s.program, "-http", "127.0.0.1:1", "-grace", "2s")
+	cmd := exec.Command("sh", "-c", `LISTEN_FDS=1 LISTEN_PID=$$ exec "$0" "$@"`, s.program, "-http", "127.0.0.1:1", "-grace", grace)
 	cmd.ExtraFiles, cmd.Stderr = []*os.File{s.socket}, t.Output()
 	cmd.Env = append(os.Environ(), "NOTIFY_SOCKET="+s.ear.LocalAddr().String())
 	if err := cmd.Start(); err != nil {
@@ -126,7 +126,7 @@ func (s *systemd) greets(t *testing.T) {
 // more and after that, and whoever comes between the two waits for the second.
 func TestRestart(t *testing.T) {
 	s := newSystemd(t)
-	first := s.start(t)
+	first := s.start(t, "2s")
 	s.greets(t)
 	for _, path := range []string{"/livez", "/readyz"} {
 		if status, text, err := s.get(path, ""); err != nil || status != http.StatusOK {
@@ -167,7 +167,7 @@ func TestRestart(t *testing.T) {
 		}
 		waited <- err
 	}()
-	second := s.start(t)
+	second := s.start(t, "1m")
 	if err := <-waited; err != nil {
 		t.Errorf("who came between two processes: %v", err)
 	}
@@ -184,7 +184,7 @@ func TestRestart(t *testing.T) {
 	if err = second.Wait(); second.ProcessState.ExitCode() != 1 {
 		t.Errorf("after a second signal: %v", err)
 	}
-	third := s.start(t)
+	third := s.start(t, "1m")
 	testproc.SignalTwice(t, third.Process)
 	if err := third.Wait(); !testproc.Killed(third.ProcessState, 1) {
 		t.Errorf("after two signals: %v", err)
