@@ -200,6 +200,7 @@ type eventData struct {
 	check   func([]byte) error // against the schema; nil if the encoder can write nothing that it forbids
 	typ     *eventType         // for webhooks, and what decodes the arguments of a subscription
 	in      input
+	makes   makeWebhooks
 }
 
 // newEventData returns the eventData of a type, and the schema that clients receive.
@@ -217,7 +218,7 @@ func newEventData(c *compiler, of reflect.Type) (*eventData, json.RawMessage, er
 	if err != nil {
 		return nil, nil, fmt.Errorf("its data: %w", err)
 	}
-	d, known := &eventData{of: of, encoder: encoder}, plan.Internal(facts.Private{})
+	d, known := &eventData{of: of, encoder: encoder, makes: newWebhooks}, plan.Internal(facts.Private{})
 	if known.Constrained {
 		d.check = plan.Check
 	}
@@ -261,8 +262,9 @@ type serverEvents struct {
 	followed sync.Map
 
 	hooking sync.Once
-	hooks   atomic.Pointer[events.Webhooks] // nil until it is needed
-	closed  atomic.Bool                     // there are no further ones
+	makes   atomic.Pointer[makeWebhooks] // nil before there is an event type
+	hooks   atomic.Pointer[webhookSet]   // nil until it is needed
+	closed  atomic.Bool                  // there are no further ones
 
 	leftMu sync.Mutex
 	left   map[string]int // calls of match that have not returned in time, by event type and by webhook

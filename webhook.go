@@ -47,8 +47,25 @@ func (o *Options) delivery() []string {
 	return []string{wire.DeliveryPoll, wire.DeliveryPush, wire.DeliveryWebhook}
 }
 
-// webhooks returns the webhook subscriptions of s, which has Options.Webhooks.
-func (x *serverEvents) webhooks(s *Server) *events.Webhooks {
+// webhookSet is *events.Webhooks. A program without EventType does not link that, nor the
+// client for HTTP that it needs, as only newWebhooks names it.
+type webhookSet interface {
+	Start() error
+	Subscribe(ctx context.Context, r events.Request) (wire.EventSubscription, error)
+	Unsubscribe(ctx context.Context, s *events.Subscription) (bool, error)
+	Removed(name string, removed bool)
+	Drain()
+	Close(ctx context.Context) (waiting int)
+}
+
+// makeWebhooks is newWebhooks, which a program without EventType does not name.
+type makeWebhooks func(events.WebhookConfig) webhookSet
+
+func newWebhooks(config events.WebhookConfig) webhookSet { return events.NewWebhooks(config) }
+
+// webhooks returns the webhook subscriptions of s, which has Options.Webhooks and had an
+// event type.
+func (x *serverEvents) webhooks(s *Server) webhookSet {
 	logs := x.logs(s)
 	x.hooking.Do(func() {
 		o := s.opts.Webhooks
@@ -72,12 +89,13 @@ func (x *serverEvents) webhooks(s *Server) *events.Webhooks {
 		if s.post != nil {
 			config.Shared, config.Replica = true, s.post.ReplicaID()
 		}
-		x.hooks.Store(events.NewWebhooks(config))
+		made := (*x.makes.Load())(config)
+		x.hooks.Store(&made)
 		if x.closed.Load() { // at the same time
-			x.hooks.Load().Close(context.Background()) // nothing runs
+			made.Close(context.Background()) // nothing runs
 		}
 	})
-	return x.hooks.Load()
+	return *x.hooks.Load()
 }
 
 // eventLabel returns the name of an event type, if it fits labels.
@@ -91,7 +109,7 @@ func (h host) eventLabel(name string) string {
 // serve begins to deliver events for subscriptions that other replicas have left. It does
 // nothing before the server serves clients and has an event type.
 func (x *serverEvents) serve(s *Server) {
-	if s.opts.Webhooks != nil && s.post != nil && s.dispatcher.Load() != nil && s.had(hasEvents) {
+	if s.opts.Webhooks != nil && s.post != nil && s.dispatcher.Load() != nil && x.makes.Load() != nil {
 		_ = x.webhooks(s).Start() // after Shutdown there is nothing to do
 	}
 }
@@ -101,6 +119,9 @@ func (x *serverEvents) serve(s *Server) {
 func (x *serverEvents) changed(s *Server, entries []*registry.Entry) {
 	for _, e := range entries {
 		if e.Kind() == KindEvent {
+			if d, ok := e.Emits.(*eventData); ok {
+				x.makes.Store(&d.makes)
+			}
 			s.subscriptions.broker.Publish(eventTopic(e.Key()), eventsLook)
 		}
 	}
@@ -119,7 +140,7 @@ func (x *serverEvents) changed(s *Server, entries []*registry.Entry) {
 // drain gives subscriptions to other replicas.
 func (x *serverEvents) drain() {
 	if hooks := x.hooks.Load(); hooks != nil {
-		hooks.Drain()
+		(*hooks).Drain()
 	}
 }
 
@@ -133,7 +154,7 @@ func (x *serverEvents) close(ctx context.Context, s *Server) {
 	if hooks == nil {
 		return
 	}
-	if waiting := hooks.Close(ctx); waiting > 0 && s.post == nil {
+	if waiting := (*hooks).Close(ctx); waiting > 0 && s.post == nil {
 		safely.Log(s.logger.Warn().Int("subscriptions", waiting), "events of webhook subscriptions were not delivered: the server has shut down")
 	}
 }
@@ -203,6 +224,8 @@ func (t *eventType) subscribe(s *Server, in input) frame.Handler {
 			return nil, fmt.Errorf("the identity cannot be kept with a subscription: %w", err)
 		}
 		x.reading(host)
+		makes := makeWebhooks(newWebhooks)
+		x.makes.Store(&makes)
 		result, err := x.webhooks(host).Subscribe(f, events.Request{
 			Subscription: events.Subscription{
 				Principal: f.Principal(), Identity: identity, Revision: f.Revision().String(), Declared: declaresEvents(f),
@@ -225,7 +248,7 @@ func unsubscribeEvents(s *Server) frame.Handler {
 		switch {
 		case name == "":
 			return nil, protocol.Errorf(protocol.CodeInvalidParams, "params.name is missing: it names the event type")
-		case s.opts.Webhooks == nil:
+		case s.opts.Webhooks == nil || x.makes.Load() == nil:
 			return nil, x.eventFault(f, noWebhooks(name, wire.DeliveryWebhook))
 		case f.Principal() == "" || f.Identity() == nil:
 			return nil, x.eventFault(f, errAnonymous)
