@@ -298,12 +298,17 @@ func (d *Dispatcher) ended(f *frame.Frame, err error) {
 func (d *Dispatcher) appendFault(f *frame.Frame, dst []byte, err error) (response []byte, fault *protocol.Error) {
 	appendError := func(err error) {
 		fault = d.faultFor(f, err)
-		if fault.Data != nil {
-			if _, err := json.Marshal(fault.Data); err != nil {
+		sent := fault
+		if fault.Data != nil { // encoded once, as it runs users' code
+			encoded := *fault
+			sent = &encoded
+			data, err := json.Marshal(fault.Data)
+			if encoded.Data = json.RawMessage(data); err != nil {
+				encoded.Data = nil
 				d.Invalid(f, &wire.ResultError{Of: named(f.Request()), Err: fmt.Errorf("is an error without its data, which cannot be encoded: %w", err)})
 			}
 		}
-		response = wire.AppendErrorResponse(dst, f.Request().ID, fault, f.Revision())
+		response = wire.AppendErrorResponse(dst, f.Request().ID, sent, f.Revision())
 	}
 	_, panicked := d.Guard(f, func(*frame.Frame) (protocol.Result, error) {
 		appendError(err)

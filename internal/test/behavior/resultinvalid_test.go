@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -132,6 +133,34 @@ func TestInvalidErrorData(t *testing.T) {
 					}
 				})
 			}
+		}
+	}
+}
+
+// counted counts how often it is encoded.
+type counted struct{ calls *atomic.Int32 }
+
+func (c counted) MarshalJSON() ([]byte, error) {
+	c.calls.Add(1)
+	return []byte(`"once"`), nil
+}
+
+// The data of an error is encoded once for its answer.
+func TestErrorDataIsEncodedOnce(t *testing.T) {
+	for _, rev := range []protocol.Revision{protocol.V20250618, protocol.Latest} {
+		for _, tr := range harness.TransportsOf(rev) {
+			t.Run(rev.String()+"/"+tr.Name, func(t *testing.T) {
+				var calls atomic.Int32
+				s := mcp.NewServer(mcp.Info{Name: "bad", Version: "1"}, nil)
+				s.MustAdd(mcp.Tool("bad", func(*mcp.Frame, struct{}) (string, error) {
+					return "", &mcp.Error{Code: 4711, Message: "no", Data: counted{&calls}}
+				}))
+				p := harness.Join(t, tr, rev, s)
+				p.Want(p.Ask("tools/call", `"name":"bad"`), `"code":4711`, `"data":"once"`)
+				if n := calls.Load(); n != 1 {
+					t.Errorf("the data was encoded %d times", n)
+				}
+			})
 		}
 	}
 }
