@@ -49,7 +49,7 @@ import (
 // to a session or a set.
 func EventType[Ctx context.Context, In, Data any](name string, match func(ctx Ctx, in In, data Data) (bool, error), opts ...Option) Component {
 	t := &eventType{
-		name: name, in: reflect.TypeFor[In](), data: reflect.TypeFor[Data](), settings: &methodSettings{},
+		name: name, in: reflect.TypeFor[In](), data: reflect.TypeFor[Data](), settings: &methodSettings{}, makes: newWebhooks,
 		match: func(f *frame.Frame, in, data any) (bool, error) {
 			return match(any(f).(Ctx), *in.(*In), *data.(*Data))
 		},
@@ -144,6 +144,7 @@ type eventType struct {
 	in, data reflect.Type
 	settings *methodSettings
 	match    func(f *frame.Frame, in, data any) (bool, error) // in and data are pointers
+	makes    func(events.WebhookConfig) webhookSet            // newWebhooks, which only programs with event types link
 }
 
 // compile implements Component.
@@ -200,7 +201,6 @@ type eventData struct {
 	check   func([]byte) error // against the schema; nil if the encoder can write nothing that it forbids
 	typ     *eventType         // for webhooks, and what decodes the arguments of a subscription
 	in      input
-	makes   makeWebhooks
 }
 
 // newEventData returns the eventData of a type, and the schema that clients receive.
@@ -218,7 +218,7 @@ func newEventData(c *compiler, of reflect.Type) (*eventData, json.RawMessage, er
 	if err != nil {
 		return nil, nil, fmt.Errorf("its data: %w", err)
 	}
-	d, known := &eventData{of: of, encoder: encoder, makes: newWebhooks}, plan.Internal(facts.Private{})
+	d, known := &eventData{of: of, encoder: encoder}, plan.Internal(facts.Private{})
 	if known.Constrained {
 		d.check = plan.Check
 	}
@@ -262,9 +262,9 @@ type serverEvents struct {
 	followed sync.Map
 
 	hooking sync.Once
-	makes   atomic.Pointer[makeWebhooks] // nil before there is an event type
-	hooks   atomic.Pointer[webhookSet]   // nil until it is needed
-	closed  atomic.Bool                  // there are no further ones
+	makes   atomic.Pointer[func(events.WebhookConfig) webhookSet] // of an event type; nil before there is one
+	hooks   atomic.Pointer[webhookSet]                            // nil until it is needed
+	closed  atomic.Bool                                           // there are no further ones
 
 	leftMu sync.Mutex
 	left   map[string]int // calls of match that have not returned in time, by event type and by webhook
@@ -289,9 +289,7 @@ func (x *serverEvents) logs(s *Server) *events.Logs {
 
 // reading is logs for a client.
 func (x *serverEvents) reading(s *Server) *events.Logs {
-	if !x.read.Load() {
-		x.read.Store(true)
-	}
+	x.read.Store(true)
 	return x.logs(s)
 }
 

@@ -58,9 +58,6 @@ type webhookSet interface {
 	Close(ctx context.Context) (waiting int)
 }
 
-// makeWebhooks is newWebhooks, which a program without EventType does not name.
-type makeWebhooks func(events.WebhookConfig) webhookSet
-
 func newWebhooks(config events.WebhookConfig) webhookSet { return events.NewWebhooks(config) }
 
 // webhooks returns the webhook subscriptions of s, which has Options.Webhooks and had an
@@ -119,9 +116,7 @@ func (x *serverEvents) serve(s *Server) {
 func (x *serverEvents) changed(s *Server, entries []*registry.Entry) {
 	for _, e := range entries {
 		if e.Kind() == KindEvent {
-			if d, ok := e.Emits.(*eventData); ok {
-				x.makes.Store(&d.makes)
-			}
+			x.makes.Store(&e.Emits.(*eventData).typ.makes)
 			s.subscriptions.broker.Publish(eventTopic(e.Key()), eventsLook)
 		}
 	}
@@ -224,8 +219,7 @@ func (t *eventType) subscribe(s *Server, in input) frame.Handler {
 			return nil, fmt.Errorf("the identity cannot be kept with a subscription: %w", err)
 		}
 		x.reading(host)
-		makes := makeWebhooks(newWebhooks)
-		x.makes.Store(&makes)
+		x.makes.CompareAndSwap(nil, &t.makes) // the change of the catalog may come later
 		result, err := x.webhooks(host).Subscribe(f, events.Request{
 			Subscription: events.Subscription{
 				Principal: f.Principal(), Identity: identity, Revision: f.Revision().String(), Declared: declaresEvents(f),
