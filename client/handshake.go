@@ -220,7 +220,8 @@ func (h handshake) agree(ctx context.Context, conn *connection, known serverKind
 		if legacy, sure = saysLegacy(err); !legacy || old == 0 {
 			return kindUnknown, err
 		}
-		if failures == 0 && (!sure && (conn.sync || internal(err)) || known == kindModern) {
+		fault, refused := refusal(err)
+		if failures == 0 && (!sure && (conn.sync || refused && fault.Code == protocol.CodeInternal) || known == kindModern) {
 			return kindUnknown, &passingError{err}
 		}
 		back = old
@@ -544,18 +545,11 @@ func saysLegacy(err error) (legacy, sure bool) {
 // ready: an internal one, one with a status as its code, or one with a code of the
 // server's own (-32099 to -32000) that speaks of nothing that a probe lacks.
 func passingFault(fault *protocol.Error) bool {
-	code := fault.Code
-	if code < -32099 || code > codeClosed {
+	if code := fault.Code; code < -32099 || code > codeClosed {
 		return code == protocol.CodeInternal || code >= 400 && code < 600
 	}
 	text := strings.ToLower(fault.Message)
 	return !slices.ContainsFunc([]string{"session", "initial", "version", "method", "bad request"}, func(word string) bool { return strings.Contains(text, word) })
-}
-
-// internal reports whether the server has answered with an internal error.
-func internal(err error) bool {
-	fault, ok := refusal(err)
-	return ok && fault.Code == protocol.CodeInternal
 }
 
 // errNotDiscovered is the error of a result that is not that of server/discover,

@@ -191,7 +191,7 @@ func (c *catalog) addTools(u *upstream, tools []protocol.Tool) error {
 			c.note("tool %q: %v; the tool is left out", visible.Text(t.Name, visible.Name), err)
 			continue
 		}
-		if !isObject(own.OutputSchema) {
+		if !bytes.HasPrefix(bytes.TrimSpace(own.OutputSchema), []byte("{")) {
 			own.OutputSchema = nil
 		}
 		if !c.apply(u, it, &own, used) {
@@ -244,11 +244,6 @@ func objectSchema(schema json.RawMessage) (json.RawMessage, error) {
 		return nil, errors.New("the type of its input schema is not \"object\"")
 	}
 	return schema, nil
-}
-
-// isObject reports whether a JSON value is an object.
-func isObject(text json.RawMessage) bool {
-	return bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{"))
 }
 
 // apply applies the rules to a tool. ok is false if the tool must not be offered.

@@ -42,12 +42,8 @@ type call struct {
 	strict    bool            // a result that breaks the output schema is a failure
 	listed    bool            // it is a tool that the server lists
 	output    json.RawMessage // its output schema; nil if there is none
+	hint      string          // the way out of wrong arguments
 	faults    error           // of the arguments, from the schema; the server may find more
-}
-
-// argumentsHint is the way out of wrong arguments.
-func (c *call) argumentsHint() string {
-	return "talaria tools TARGET " + c.tool + " shows the arguments"
 }
 
 func (c *call) run(ctx context.Context, typed []string) error {
@@ -61,7 +57,7 @@ func (c *call) run(ctx context.Context, typed []string) error {
 	}
 	if err == nil && c.faults != nil {
 		if all := arguments.Refusal(result.Meta); all != nil {
-			return asUsage(all, c.argumentsHint())
+			return asUsage(all, c.hint)
 		}
 	}
 	switch {
@@ -111,7 +107,7 @@ func (c *call) judge(ctx context.Context, structured json.RawMessage) error {
 // arguments makes the arguments of what was typed. A tool that is not listed may
 // need more scopes than the token has: only a call tells.
 func (c *call) arguments(ctx context.Context, typed []string) (json.RawMessage, error) {
-	object, hint := &arguments.Object{}, ""
+	object := &arguments.Object{}
 	var tool protocol.Tool
 	if !c.unchecked {
 		var err error
@@ -119,7 +115,7 @@ func (c *call) arguments(ctx context.Context, typed []string) (json.RawMessage, 
 		switch {
 		case err == nil:
 			c.output = tool.OutputSchema
-			c.listed, hint = true, c.argumentsHint()
+			c.listed, c.hint = true, "talaria tools TARGET "+c.tool+" shows the arguments"
 			if object, err = arguments.ReadObject(tool.InputSchema); err != nil {
 				return nil, fmt.Errorf("tool %s: %w", c.tool, err)
 			}
@@ -133,7 +129,7 @@ func (c *call) arguments(ctx context.Context, typed []string) (json.RawMessage, 
 	if err != nil && given != nil && arguments.ServerChecksMore(tool.Meta) {
 		c.faults, err = err, nil
 	}
-	return given, asUsage(err, hint)
+	return given, asUsage(err, c.hint)
 }
 
 func asUsage(err error, hint string) error {

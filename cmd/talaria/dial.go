@@ -175,11 +175,8 @@ func (d *dialer) spares(out, target string) error {
 	if err != nil {
 		return nil // to write it says what is wrong
 	}
-	inputs := []string{target, d.config, d.tokenFile}
-	if list, err := shellwords.Split(target); err == nil {
-		inputs = append(inputs, shellwords.Texts(list)...)
-	}
-	for _, name := range inputs {
+	list, _ := shellwords.Split(target) // empty if target is one word with an odd quote
+	for _, name := range append([]string{target, d.config, d.tokenFile}, shellwords.Texts(list)...) {
 		for _, path := range []string{name, filepath.Join(d.cwd, name)} {
 			if info, err := os.Stat(path); name != "" && err == nil && os.SameFile(info, there) {
 				return usage("--out %s: the command reads this file; name another one", out)

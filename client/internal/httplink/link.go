@@ -166,13 +166,10 @@ func forgotten(status *origin.StatusError, answers bool, fault []byte) bool {
 	if answers && code != protocol.CodeSessionNotFound && code != protocol.CodeInvalidRequest && (code < -32099 || code > -32000) {
 		return false // an answer of the method
 	}
-	text := strings.ToLower(string(status.Body[:min(len(status.Body), maxReason)]))
+	text := strings.ToLower(string(status.Body[:min(len(status.Body), 1<<10)]))
 	return strings.Contains(text, "session") && slices.ContainsFunc([]string{"not found", "no valid", "invalid", "unknown", "expired", "terminated", "does not exist", "no longer"},
 		func(reason string) bool { return strings.Contains(text, reason) })
 }
-
-// maxReason is how much of a refusal is searched for the reason, in bytes.
-const maxReason = 1 << 10
 
 // takeJSON handles a response that is a single JSON text, a message or a batch.
 // It is read into a buffer that is used again, which is why receivers may not

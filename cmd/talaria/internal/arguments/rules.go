@@ -68,11 +68,10 @@ func short(pattern string) string {
 	return pattern
 }
 
-// safeInteger is the greatest integer of JavaScript, by which schemas say that a number is an integer.
-const safeInteger = "9007199254740991"
-
+// number returns a bound, or "" for the greatest integer of JavaScript, by which schemas say
+// that a number is an integer.
 func number(n *json.Number) string {
-	if n == nil || strings.TrimPrefix(n.String(), "-") == safeInteger {
+	if n == nil || strings.TrimPrefix(n.String(), "-") == "9007199254740991" {
 		return ""
 	}
 	return n.String()

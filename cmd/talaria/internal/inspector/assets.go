@@ -81,8 +81,7 @@ func slim(name string, text []byte) []byte {
 	}
 	var out []byte
 	for line := range bytes.Lines(text) {
-		line = bytes.TrimLeft(line, " ")
-		if script {
+		if line = bytes.TrimLeft(line, " "); script {
 			line = remark.ReplaceAll(line, []byte("\n"))
 		} else {
 			line = []byte(tight.Replace(string(line)))
