@@ -332,7 +332,7 @@ func listenIsRefused(t *testing.T, code protocol.Code) {
 	}
 }
 
-// What a server does with subscriptions/listen in place of a code.
+// Stand-ins for an error code, for servers that do not answer subscriptions/listen.
 const (
 	noAnswer protocol.Code = 1
 	noServer protocol.Code = 2

@@ -24,7 +24,7 @@ import (
 func TestWhereTheSecretIs(t *testing.T) {
 	for name, tt := range map[string]struct {
 		header bool     // it takes the secret there, and nowhere else
-		answer []string // of the endpoint to recognized clients: a status and a text; "" is no answer
+		answer []string // status and body for recognized clients; an empty status breaks the connection
 		first  int      // requests by the first attempt
 		later  int      // and by the next one
 	}{
@@ -279,8 +279,8 @@ func TestRepeatedAddresses(t *testing.T) {
 	}
 }
 
-// What one place takes, no other does: codes, tokens, clients, forms, visits and links are
-// sealed for their use.
+// Codes, tokens, clients, forms, visits and links are sealed for one use, and refused in
+// every other.
 func TestSealsAreOfOneUse(t *testing.T) {
 	s := newShop(t, 1, false)
 	w := s.world

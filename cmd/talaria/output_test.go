@@ -132,7 +132,7 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// What a command reads, the source of a server above all, it does not replace.
+// A command does not replace a file that it reads, such as the source of a server.
 func TestOutIsAnInput(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

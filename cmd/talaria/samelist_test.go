@@ -11,7 +11,7 @@ import (
 	"github.com/talaria-go/mcp"
 )
 
-// sameIn has rules that the schemas of hosts cannot say, beside those that they can.
+// sameIn has rules that a schema for hosts expresses, and rules that it cannot express.
 type sameIn struct {
 	Tags     []string          `json:"tags,omitempty" validate:"omitempty,unique,min=2"`
 	Ratio    *float64          `json:"ratio,omitempty" validate:"omitempty,gt=0,lt=1"`

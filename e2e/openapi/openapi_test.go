@@ -74,7 +74,7 @@ type tally struct {
 	example                                                       map[string]string
 }
 
-// judge is a program that says whether requests are valid.
+// judge is a validator of requests, and counts what it reported.
 type judge struct {
 	name            string
 	unable          []excuse
@@ -82,15 +82,15 @@ type judge struct {
 	invalid, unread int
 }
 
-// excuse is an error of what a judge cannot check, with the most requests of a million that
-// may have it. A request with such an error counts as valid.
+// excuse is an error that a judge reports for requests that it cannot check. Such a request
+// counts as valid, and at most that many of a million may be.
 type excuse struct {
 	why  string
 	text *regexp.Regexp
 	most int
 }
 
-// judge counts what a judge has against a request.
+// judge counts the error of a judge, if a request has one.
 func (c *tally) judge(i int, err error, where string) {
 	if err == nil {
 		return
@@ -186,7 +186,8 @@ var unable = []excuse{
 	{"OpenAPI ignores the parameter", regexp.MustCompile(`parameter "(?i:Accept|Authorization|Content-[a-z]+)" in header`), 25000},
 }
 
-// errUntyped and errAdjacent are errors of what the judge reads otherwise than a server.
+// errUntyped and errAdjacent are errors for requests that the judge and a server read
+// differently.
 var (
 	errUntyped  = errors.New("the judge finds a value empty that is not")
 	errAdjacent = errors.New("variables of the path have nothing between them")
@@ -199,7 +200,7 @@ func credentials(text []byte) func(*mcp.Frame, openapi.Operation, *http.Request)
 			SecuritySchemes map[string]struct{ Type, In, Name, Scheme string }
 		}
 	}
-	_ = json.Unmarshal(text, &keys) // schemes of other forms are no keys
+	_ = json.Unmarshal(text, &keys) // keys has no schemes of other forms
 	return func(_ *mcp.Frame, _ openapi.Operation, r *http.Request) error {
 		for _, k := range keys.Components.SecuritySchemes {
 			switch {

@@ -17,7 +17,7 @@ import (
 	"github.com/talaria-go/mcp/openapi"
 )
 
-// second is the other judge, libopenapi-validator, of one document.
+// second checks requests of one document with libopenapi-validator.
 type second struct {
 	model *v3.Document
 	validator.Validator
@@ -33,7 +33,7 @@ var unableSecond = []excuse{
 	{"OpenAPI ignores the parameter", regexp.MustCompile(`Header parameter '(?i:Accept|Authorization|Content-[a-z]+)'`), 25_000},
 }
 
-// newSecond returns nil for a document that the judge cannot read.
+// newSecond returns nil for a document that libopenapi-validator cannot read.
 func newSecond(text []byte) *second {
 	o := datamodel.NewDocumentConfiguration()
 	o.Logger = slog.New(slog.DiscardHandler)
@@ -51,7 +51,7 @@ func newSecond(text []byte) *second {
 		config.WithURLEncodedBodyValidation(), config.WithLogger(o.Logger))}
 }
 
-// valid returns what the judge has against a request.
+// valid returns why a request is invalid, or nil.
 func (s *second) valid(op openapi.Operation, sent *recorder) error {
 	if strings.Contains(op.Path, "}{") {
 		return errAdjacent

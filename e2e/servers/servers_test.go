@@ -42,7 +42,7 @@ func connectWith(t *testing.T, transport client.Transport, u *user, opts *client
 	}
 	if gated {
 		// A list has nothing of a server that starts slowly. A call waits for it.
-		_, _ = c.Call(within(t), "no_such_tool", nil) // its error is no matter
+		_, _ = c.Call(within(t), "no_such_tool", nil) // the error is expected
 	}
 	t.Cleanup(func() {
 		start := time.Now()

@@ -281,7 +281,7 @@ func TestScreens(t *testing.T) {
 	}
 }
 
-// judge lets axe look at a screen.
+// judge checks a screen with axe.
 func (s *screen) judge(b *tab, axe string) {
 	b.t.Helper()
 	b.judge(axe, minRules, func(scheme string) {
@@ -299,8 +299,8 @@ func (s *screen) judge(b *tab, axe string) {
 	b.wide()
 }
 
-// judge lets axe look at what is shown, in both schemes, of which that many rules must have
-// passed. shown is called in each.
+// judge checks the page with axe in both color schemes, and calls shown in each. At least
+// as many rules as rules must pass.
 func (b *tab) judge(axe string, rules int, shown func(scheme string)) {
 	b.t.Helper()
 	if !eval[bool](b, "'axe' in window") {
