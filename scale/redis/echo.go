@@ -26,15 +26,21 @@ type echo struct {
 	watcher *watcher
 	subject string // a name that no subject of a caller can have
 	boxes   [ranges]string
+	tell    func(ctx context.Context, box, subject, text string) error
+
+	at      int          // range of the next echo
+	refused [ranges]bool // the last echo of a range was refused
+	sent    int          // number of the last echo
 
 	// guarded by watcher.mu
-	sent, heard int
-	missing     int // in a row
+	expected int // number of the echo that is to come back before the next, 0 for none
+	received int // number of the last echo that came back
+	missing  int // echoes of one range that did not come back
 }
 
 // newEcho returns the echo of a watcher.
 func newEcho(w *watcher) *echo {
-	e := &echo{watcher: w, subject: "{" + strconv.FormatUint(rand.Uint64(), 36) + "}"}
+	e := &echo{watcher: w, subject: "{" + strconv.FormatUint(rand.Uint64(), 36) + "}", tell: w.engine.tell, at: rand.IntN(ranges)}
 	for i, left := 0, ranges; left > 0; i++ {
 		box := "echo" + strconv.Itoa(i)
 		if place := &e.boxes[rangeOf(w.engine.base(box))]; *place == "" {
@@ -49,42 +55,34 @@ func newEcho(w *watcher) *echo {
 func (e *echo) run(ctx context.Context) {
 	ticker := time.NewTicker(echoEvery)
 	defer ticker.Stop()
-	failing := false
-	for at := rand.IntN(ranges); ; {
+	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
-		if !e.listens() {
-			continue
-		}
-		if e.send(ctx, at) != nil {
-			failing = true // and it is tried again there
-			continue
-		}
-		if failing {
+		if e.listens() && e.round(ctx) {
 			e.watcher.suspect(false)
 		}
-		failing, at = false, (at+echoStride)%ranges
 	}
 }
 
 // listens notes whether the last echo has come back, and reports whether the watcher works.
-// It does not after two lost ones, even if its connection is open.
+// It does not after two lost ones of a range, even if its connection is open.
 func (e *echo) listens() bool {
 	w := e.watcher
 	w.mu.Lock()
 	s := w.subjects[e.subject]
 	if s == nil || s.state != subscribed {
-		e.heard, e.missing = e.sent, 0 // a new connection comes soon
+		e.expected, e.missing = 0, 0 // a new connection comes soon
 		w.mu.Unlock()
 		return false
 	}
-	if e.missing++; e.heard == e.sent {
-		e.missing = 0
+	if e.expected > e.received {
+		e.missing++
+	} else {
+		e.missing, e.at = 0, (e.at+echoStride)%ranges
 	}
-	e.heard = e.sent
 	deaf := e.missing == 2
 	w.mu.Unlock()
 	if deaf {
@@ -93,25 +91,41 @@ func (e *echo) listens() bool {
 	return !deaf
 }
 
-// send sends an echo by the machine of a range.
-func (e *echo) send(ctx context.Context, at int) error {
+// round sends echoes to ranges that refused theirs, until one is refused, and an echo to
+// the range that is next. It reports whether one is accepted that was refused before: until
+// then messages may have been lost.
+func (e *echo) round(ctx context.Context) (again bool) {
+	for i := 1; i < ranges; i++ {
+		other := (e.at + i) % ranges
+		if !e.refused[other] {
+			continue
+		}
+		if _, err := e.send(ctx, other); err != nil {
+			break
+		}
+		e.refused[other], again = false, true
+	}
+	n, err := e.send(ctx, e.at)
+	again = again || err == nil && e.refused[e.at]
+	e.refused[e.at] = err != nil
 	w := e.watcher
 	w.mu.Lock()
-	e.sent++
-	text := strconv.Itoa(e.sent)
-	w.mu.Unlock()
-	err := w.engine.tell(ctx, e.boxes[at], e.subject, text)
-	if err != nil {
-		w.mu.Lock()
-		e.heard = e.sent // it need not come
-		w.mu.Unlock()
+	defer w.mu.Unlock()
+	if e.expected = n; err != nil {
+		e.expected = 0
 	}
-	return err
+	return again
+}
+
+// send sends an echo by the machine of a range, and returns its number.
+func (e *echo) send(ctx context.Context, at int) (int, error) {
+	e.sent++
+	return e.sent, e.tell(ctx, e.boxes[at], e.subject, strconv.Itoa(e.sent))
 }
 
 // receive notes an echo that has come back. The lock of the watcher is held.
 func (e *echo) receive(m scale.Message) {
 	if n, err := strconv.Atoi(string(m.Data)); err == nil {
-		e.heard = max(e.heard, n)
+		e.received = max(e.received, n)
 	}
 }

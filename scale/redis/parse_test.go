@@ -1,6 +1,9 @@
 package redis
 
 import (
+	"context"
+	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -35,6 +38,58 @@ func TestEchoBoxes(t *testing.T) {
 	}
 	if len(seen) != ranges {
 		t.Errorf("%d of %d ranges have their turn", len(seen), ranges)
+	}
+}
+
+// A machine that left the cluster is detected while another refuses commands, and the gap
+// of a machine that comes back is called once for all its ranges.
+func TestEchoRounds(t *testing.T) {
+	w := &watcher{engine: &engine{}, todo: make(chan struct{}, 1), subjects: map[string]*subject{}}
+	w.echo = newEcho(w)
+	w.subjects[w.echo.subject] = &subject{state: subscribed}
+	const ok, lost, refused = 0, 1, 2
+	var machines [3]int // of the ranges
+	w.echo.tell = func(_ context.Context, box, _, text string) error {
+		switch machines[slices.Index(w.echo.boxes[:], box)*3/ranges] {
+		case ok:
+			w.echo.receive(scale.Message{Data: []byte(text)})
+		case refused:
+			return errors.New("refused")
+		}
+		return nil
+	}
+	rounds := func(n int) (gaps int, deaf bool) {
+		for range n {
+			if !w.echo.listens() {
+				return gaps, true
+			}
+			if w.echo.round(t.Context()) {
+				gaps++
+			}
+		}
+		return gaps, false
+	}
+	if gaps, deaf := rounds(2 * ranges); gaps != 0 || deaf {
+		t.Errorf("while all work: %d gaps, deaf %v", gaps, deaf)
+	}
+	machines[2] = refused
+	if gaps, deaf := rounds(2 * ranges); gaps != 0 || deaf {
+		t.Errorf("while one is away: %d gaps, deaf %v", gaps, deaf)
+	}
+	machines[2] = ok
+	if gaps, deaf := rounds(2 * ranges); gaps != 1 || deaf {
+		t.Errorf("after it is back: %d gaps, want 1, deaf %v", gaps, deaf)
+	}
+	for name, now := range map[string][3]int{
+		"of two machines":                     {ok, lost, lost},
+		"of one":                              {ok, lost, ok},
+		"of one while another refuses echoes": {ok, refused, lost},
+	} {
+		machines = now
+		w.echo.expected, w.echo.missing = 0, 0
+		if _, deaf := rounds(12); !deaf {
+			t.Errorf("that nothing comes back %s is not detected", name)
+		}
 	}
 }
 
