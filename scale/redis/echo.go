@@ -91,9 +91,9 @@ func (e *echo) listens() bool {
 	return !deaf
 }
 
-// round sends echoes to ranges that refused theirs, until one is refused, and an echo to
-// the range that is next. It reports whether one is accepted that was refused before: until
-// then messages may have been lost.
+// round sends an echo to the range that is next. Before, it sends echoes to the ranges
+// that refused their last one, until one is refused again. It reports whether a range
+// accepts echoes again: messages may have been lost until then.
 func (e *echo) round(ctx context.Context) (again bool) {
 	for i := 1; i < ranges; i++ {
 		other := (e.at + i) % ranges

@@ -41,7 +41,7 @@ var patterns = []pattern{
 	{"away", `\b(is|was|are|were|be) (away|well|silent)\b|taken for gone`, 0, 1, 2},
 	{"func-noun", `\b(a|an|the|its|this|each|any|no|one|two|whose|users'|other|same|of|[Aa]ll|that) funcs?\b`, 0, 0, 0},
 	{"stands", `\b[Ss]tands? (alone|beside|there|in|on|before|behind|outside|above|below|around|open|between)\b`, 0, 0, 1},
-	{"metaphor", `\b([Kk]nocks?|[Ii]nsists?|[Jj]udge[sd]?|[Ll]apsed?|[Ee]ntrusted|[Cc]onfided|[Ee]rrands?|[Ss]poil[st]?|[Mm]end(s|ed|ing)?|[Ss]trangers?|[Tt]ends|[Pp]atience|[Ww]itness(es)?)\b`, 10, 0, 0},
+	{"metaphor", `\b([Kk]nocks?|[Ii]nsists?|[Jj]udge[sd]?|[Ll]apsed?|[Ee]ntrusted|[Cc]onfided|[Ee]rrands?|[Ss]poil[st]?|[Mm]end(s|ed|ing)?|[Ss]trangers?|[Tt]ends|[Pp]atience|[Ww]itness(es)?)\b`, 9, 0, 0},
 	{"split-rel", `\b(is|are|was|were|be|been) ([a-z]+ed|kept|left|made|sent|lost|found|read|held) (that|which|who|whose) (was|were|is|are|has|have|had|does|do|did|can|cannot|could|may|must|no|nobody|it|he|they)\b`, 0, 0, 0},
 	{"alone", `\balone\b`, 0, 0, 1},
 	{"may-have", `\b[Mm]ay have (at most|up to|[0-9]|all|as|so|a tenth|an? [a-z]+ of)\b`, 0, 0, 0},
