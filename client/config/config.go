@@ -21,6 +21,7 @@
 package config
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -34,7 +35,7 @@ import (
 // File is a file that lists MCP servers, as desktop clients keep it: the
 // member mcpServers of Claude Desktop, Claude Code, Cursor, Windsurf, Cline and
 // others, or the members servers and inputs of VS Code. Comments and commas
-// after the last element are allowed, as VS Code does. Members that are not
+// after the last element are allowed, as VS Code does, and the text may be UTF-16. Members that are not
 // known are ignored.
 type File struct {
 	Path    string   // as it was given
@@ -132,8 +133,12 @@ func Parse(file string, text []byte, opts *Options) (*File, error) {
 	}
 	f := &File{Path: file}
 	if raw, ok := root.find("inputs"); ok {
-		if err := jsonx.Unmarshal(raw, &f.Inputs); err != nil {
-			return nil, &Error{File: file, Field: "inputs", Err: fmt.Errorf("must be a list of objects: %w", err)}
+		var inputs []json.RawMessage
+		if err := jsonx.Unmarshal(raw, &inputs); err != nil {
+			return nil, &Error{File: file, Field: "inputs", Err: errors.New("must be a list of objects")}
+		}
+		for _, text := range inputs {
+			f.Inputs = append(f.Inputs, inputOf(text))
 		}
 	}
 	found := false
@@ -158,6 +163,36 @@ func Parse(file string, text []byte, opts *Options) (*File, error) {
 		return nil, &Error{File: file, Err: fmt.Errorf("it has neither mcpServers nor servers; its members are %s", root.names())}
 	}
 	return f, nil
+}
+
+// inputOf reads an input. A member that has another form than here is left out: if that is
+// the id, no server can name the input, and an option of VS Code may be an object.
+func inputOf(raw json.RawMessage) (in Input) {
+	var o objectMembers
+	if members, err := orderedMembers(raw); err == nil {
+		o = members
+	}
+	text := func(name string) (value string) {
+		if raw, ok := o.find(name); ok {
+			value, _ = scalarText(raw) // else it is left out
+		}
+		return value
+	}
+	in = Input{ID: text("id"), Type: text("type"), Description: text("description"), Default: text("default"), Password: text("password") == "true"}
+	list, _ := o.find("options")
+	var options []json.RawMessage
+	_ = jsonx.Unmarshal(list, &options) // else there are none
+	for _, raw := range options {
+		if members, err := orderedMembers(raw); err == nil {
+			raw, _ = members.find("value")
+		}
+		if len(raw) > 0 {
+			if value, err := scalarText(raw); err == nil {
+				in.Options = append(in.Options, value)
+			}
+		}
+	}
+	return in
 }
 
 // add reads one server and appends it, whatever is wrong with it: what that is

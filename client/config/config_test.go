@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/client/config"
@@ -42,6 +44,24 @@ func TestConfigServers(t *testing.T) {
 			config.Server{Type: "stdio", Command: "go"}},
 		{"half a pair", `{"mcpServers":{"x":{"command":"go","args":["\ud83d"],"note":"\udc00"}}}`, config.Server{Type: "stdio", Command: "go", Args: []string{"\ufffd"}}},
 		{"numbers", `{"version":1.0,"mcpServers":{"x":{"command":"go","timeout":6e4,"args":[8080.0]}}}`, config.Server{Type: "stdio", Command: "go", Args: []string{"8080.0"}}},
+		{"UTF-16 of Windows", utf16le("\ufeff{\r\n\"mcpServers\":{\"x\":{\"command\":\"gö\"}}}\r\n"), config.Server{Type: "stdio", Command: "gö"}},
+		{"lines of Windows", "{\r\n// ends with the line\r\n\"mcpServers\": {\r\n\"x\": { /* a, */ \"command\": \"go\", // last\r\n},\r\n},\r\n}\r\n", config.Server{Type: "stdio", Command: "go"}},
+		{"a comma before a comment", `{"mcpServers":{"x":{"command":"go","args":["a", /* b */],// c
+			}}}`, config.Server{Type: "stdio", Command: "go", Args: []string{"a"}}},
+		{"comments in texts", `{"mcpServers":{"x":{"command":"go","args":["/*","//","\"/*,]"]}}}`, config.Server{Type: "stdio", Command: "go", Args: []string{"/*", "//", `"/*,]`}}},
+		{"Claude Code", `{"mcpServers":{"x":{"type":"http","url":"${BASE:-https://example.com}/mcp","headersHelper":"get-token","oauth":{"clientId":"c","callbackPort":8080},"timeout":600000}},"projects":{"/home/me":{"mcpServers":{}}}}`,
+			config.Server{Type: "http", URL: "https://example.com/mcp"}},
+		{"Claude Desktop", `{"globalShortcut":"","preferences":{"x":1},"mcpServers":{"x":{"command":"node","args":["${HOME:-/}a.js"],"env":{"K":"${user_config.key}"}}}}`,
+			config.Server{Type: "stdio", Command: "node", Args: []string{"/a.js"}, Env: map[string]string{"K": "${user_config.key}"}}},
+		{"Cursor", `{"mcpServers":{"x":{"url":"https://example.com/mcp","headers":{"A":"${env:TOKEN}"},"auth":{"CLIENT_ID":"c","scopes":["a"]}}}}`,
+			config.Server{Type: "http", URL: "https://example.com/mcp", Headers: map[string]string{"A": "s3cret"}}},
+		{"Windsurf with its lists", `{"mcpServers":{"x":{"serverUrl":"https://example.com/mcp","disabled":false,"disabledTools":["a"],"headers":{"API_KEY":"Bearer ${env:TOKEN}"}}}}`,
+			config.Server{Type: "http", URL: "https://example.com/mcp", Headers: map[string]string{"API_KEY": "Bearer s3cret"}}},
+		{"VS Code with its fields", `{"inputs":[{"type":"pickString","id":"p","options":[{"label":"one","value":"1"},"2",3,null],"default":2},{"type":"command","id":"c","command":"x.y","args":{}},7,{"id":["x"]}],
+			"servers":{"x":{"type":"stdio","command":"go","args":["${input:p}"],"gallery":true,"version":"1","dev":{"watch":"**/*.js","debug":{"type":"node"}}}}}`,
+			config.Server{Type: "stdio", Command: "go", Args: []string{"2"}}},
+		{"a type in other letters", `{"mcpServers":{"x":{"type":"StreamableHTTP","url":"https://example.com/mcp"}}}`, config.Server{Type: "http", URL: "https://example.com/mcp"}},
+		{"Copilot", `{"mcpServers":{"x":{"type":"local","command":"go","tools":["*"],"args":[]}}}`, config.Server{Type: "stdio", Command: "go", Args: []string{}}},
 		{"disabled", `{"mcpServers":{"x":{"disabled":true,"command":"${env:NONE}"}}}`, config.Server{Disabled: true}},
 		{"not enabled", `{"mcpServers":{"x":{"enabled":false}}}`, config.Server{Disabled: true}},
 		{"variables", `{"mcpServers":{"x":{"command":"${workspaceFolder}${/}bin","args":["${TOKEN}","${NONE:-a:-b}","${EMPTY:-c}","${env:EMPTY}","${NESTED}","${not a name}","$TOKEN","${workspaceFolderBasename}"]}}}`,
@@ -58,6 +78,15 @@ func TestConfigServers(t *testing.T) {
 			t.Errorf("%s: got\n%+v, want\n%+v", test.name, got, test.want)
 		}
 	}
+}
+
+// utf16le returns a text as programs of Windows write it.
+func utf16le(text string) string {
+	var b []byte
+	for _, unit := range utf16.Encode([]rune(text)) {
+		b = binary.LittleEndian.AppendUint16(b, unit)
+	}
+	return string(b)
 }
 
 // What is wrong is told with file, server and field; secrets are not.
@@ -83,8 +112,14 @@ func TestConfigFaults(t *testing.T) {
 		{`{"mcpServers":{"x":{"type":"pigeon","url":"http://a/b"}}}`, `mcp.json: server "x": type: "pigeon" is not known; it is one of stdio, http, sse, ws`},
 		{`{"mcpServers":{"x":{"type":"http","command":"npx"}}}`, `mcp.json: server "x": url: is missing; type "http" needs it`},
 		{`{"mcpServers":{"x":{"type":"stdio","url":"http://a/b"}}}`, `mcp.json: server "x": command: is missing; type "stdio" needs it`},
-		{`{"mcpServers":{"x":{"url":"example.com/mcp"}}}`, `mcp.json: server "x": url: "example.com/mcp" is no address`},
-		{`{"mcpServers":{"x":{"url":"ftp://example.com"}}}`, `mcp.json: server "x": url: "ftp://example.com" does not go with type "http"`},
+		{`{"mcpServers":{"x":{"url":"example.com/mcp"}}}`, `mcp.json: server "x": url: is no address`},
+		{`{"mcpServers":{"x":{"url":"ftp://example.com"}}}`, `mcp.json: server "x": url: the scheme "ftp" does not go with type "http"`},
+		{`{"mcpServers":{"x":{"url":"example.com/mcp?key=${env:TOKEN}"}}}`, `mcp.json: server "x": url: is no address`},
+		{`{"mcpServers":{"x":{"url":"ftp://ann:${env:TOKEN}@example.com/?key=${env:TOKEN}"}}}`, `mcp.json: server "x": url: the scheme "ftp" does not go with type "http"`},
+		{`{"mcpServers":{"x":{"url":"http://[::1?key=${env:TOKEN}"}}}`, `mcp.json: server "x": url: is no address`},
+		{`{"servers":{"x":{"command":"${input:key}"}},"inputs":[{"type":"promptString"},7,"key"]}`, `mcp.json: server "x": command: the file has no input "key"`},
+		{`{"mcpServers":{"x":{"command":"go","args":["${file:/etc/key}"]}}}`, `mcp.json: server "x": args[0]: ${file:/etc/key} is of a kind that is not known here`},
+		{`{"context_servers":{"x":{"source":"custom"}}}`, `mcp.json: it has neither mcpServers nor servers; its members are context_servers`},
 		{`{"mcpServers":{"x":{"url":"http://a/b","headers":{"X-Key":"${env:NONE}"}}}}`, `mcp.json: server "x": headers.X-Key: the environment has no NONE; set it, or write ${env:NONE:-default}`},
 		{`{"mcpServers":{"x":{"command":"${NONE}"}}}`, `mcp.json: server "x": command: the environment has no NONE; set it, or write ${NONE:-default}`},
 		{`{"servers":{"x":{"command":"${command:pick}"}}}`, `mcp.json: server "x": command: ${command:pick} is of a kind that is not known here`},

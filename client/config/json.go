@@ -2,12 +2,14 @@ package config
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf16"
 )
 
 // plainJSON returns text without its byte order mark, comments and commas
@@ -15,7 +17,7 @@ import (
 // checks nothing else: encoding/json does, whose errors then have the right
 // position. The text that it was given is not changed.
 func plainJSON(text []byte) ([]byte, error) {
-	text = bytes.Clone(text)
+	text = fromUTF16(bytes.Clone(text))
 	if bytes.HasPrefix(text, []byte("\xef\xbb\xbf")) {
 		copy(text, "   ")
 	}
@@ -46,6 +48,25 @@ func plainJSON(text []byte) ([]byte, error) {
 		}
 	}
 	return text, nil
+}
+
+// fromUTF16 returns a text that begins with a mark of UTF-16, which programs of Windows write,
+// as UTF-8; any other text as it is.
+func fromUTF16(text []byte) []byte {
+	var order binary.ByteOrder
+	switch {
+	case bytes.HasPrefix(text, []byte{0xff, 0xfe}):
+		order = binary.LittleEndian
+	case bytes.HasPrefix(text, []byte{0xfe, 0xff}):
+		order = binary.BigEndian
+	default:
+		return text
+	}
+	var units []uint16
+	for at := 2; at+1 < len(text); at += 2 {
+		units = append(units, order.Uint16(text[at:]))
+	}
+	return []byte(string(utf16.Decode(units)))
 }
 
 // commentEnd returns where the comment that begins at i ends: at the end of the

@@ -98,10 +98,10 @@ func (r *serverReader) fault(field, format string, args ...any) {
 	r.faults = append(r.faults, &Error{File: r.file, Server: r.server.Name, Field: field, Err: fmt.Errorf(format, args...)})
 }
 
-// types are the names of transports that clients write.
+// types are the names of transports that clients write, in lower case.
 var types = map[string]string{
 	"stdio": "stdio", "local": "stdio",
-	"http": "http", "streamable-http": "http", "streamableHttp": "http", "streamable_http": "http", "remote": "http",
+	"http": "http", "streamable-http": "http", "streamablehttp": "http", "streamable_http": "http", "remote": "http",
 	"sse": "sse",
 	"ws":  "ws", "websocket": "ws",
 }
@@ -142,7 +142,7 @@ func (r *serverReader) settleType() {
 	if named == "" {
 		named = r.text("transport")
 	}
-	if s.Type = types[named]; named == "" {
+	if s.Type = types[strings.ToLower(named)]; named == "" {
 		s.Type = r.guessType()
 	}
 	switch {
@@ -191,13 +191,13 @@ func (r *serverReader) checkURL() {
 	s := &r.server
 	u, err := url.Parse(s.URL)
 	if err != nil || u.Host == "" {
-		r.fault("url", "%q is no address; write one such as https://example.com/mcp", s.URL)
+		r.fault("url", "is no address; write one such as https://example.com/mcp")
 		return
 	}
 	web := u.Scheme == "http" || u.Scheme == "https"
 	socket := u.Scheme == "ws" || u.Scheme == "wss"
 	if s.Type == "ws" && !socket && !web || s.Type != "ws" && !web {
-		r.fault("url", "%q does not go with type %q", s.URL, s.Type)
+		r.fault("url", "the scheme %q does not go with type %q", u.Scheme, s.Type)
 	}
 }
 
