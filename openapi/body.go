@@ -71,7 +71,7 @@ func newBody(s *schemas, text []byte) (*body, error) {
 	case strings.HasPrefix(base, "multipart/"):
 		b.kind = bodyParts
 		err = b.form(s, media)
-	case strings.HasPrefix(base, "text/") || strings.HasSuffix(base, "xml") || strings.Contains(base, "yaml"):
+	case isText(base, nil):
 		b.kind = bodyText
 		if strings.Contains(base, "*") {
 			b.media = "text/plain"
@@ -94,7 +94,7 @@ func rank(media string) int {
 	switch base = strings.TrimSpace(base); {
 	case base == "application/json":
 		return 0
-	case strings.HasSuffix(base, "+json") || strings.Contains(base, "json") && !strings.Contains(base, "seq") && !strings.Contains(base, "lines") && !strings.Contains(base, "ndjson"):
+	case strings.HasSuffix(base, "+json") || strings.Contains(base, "json") && !strings.Contains(base, "seq") && !strings.Contains(base, "jsonl") && !strings.Contains(base, "ndjson"):
 		return 1
 	case base == "*/*" || base == "application/*":
 		return 2
@@ -110,13 +110,12 @@ func rank(media string) int {
 
 // form reads how the members of a form travel. A file becomes an object.
 func (b *body) form(s *schemas, media object) error {
-	schema, err := s.doc.follow(media["schema"])
-	if err != nil {
+	props, parts := object{}, maxHops
+	if err := s.doc.properties(media["schema"], props, &parts); err != nil {
 		return err
 	}
-	props := objectOf(schema["properties"])
 	encodings := objectOf(media["encoding"])
-	root, _ := s.inlined(b.schema)
+	root, _ := s.merged(b.schema, maxHops)
 	members, _ := root["properties"].(tree)
 	changed := maps.Clone(members)
 	for name, text := range props {
@@ -155,6 +154,69 @@ func (b *body) form(s *schemas, media object) error {
 		b.schema = root
 	}
 	return nil
+}
+
+// properties adds the properties of a schema, and of the parts of its allOf, to those of all.
+// parts is how many schemas may be read.
+func (d *document) properties(schema []byte, all object, parts *int) error {
+	if *parts--; *parts < 0 {
+		return nil
+	}
+	o, err := d.follow(schema)
+	if err != nil {
+		return err
+	}
+	for name, text := range objectOf(o["properties"]) {
+		if all[name] == nil {
+			all[name] = text
+		}
+	}
+	for _, part := range o.list("allOf") {
+		if err := d.properties(part, all, parts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// merged returns a schema, or what it refers to. One that has nothing but an allOf of objects,
+// and members, is one object.
+func (s *schemas) merged(schema any, parts int) (tree, int) {
+	root, err := s.inlined(schema)
+	list, _ := root["allOf"].([]any)
+	if parts--; err != nil || list == nil || parts < 0 {
+		return root, parts
+	}
+	props, required := tree{}, []any{}
+	out := tree{"type": "object", "properties": props}
+	own := maps.Clone(root)
+	delete(own, "allOf")
+	for _, part := range append(slices.Clone(list), own) {
+		var one tree
+		if one, parts = s.merged(part, parts); parts < 0 {
+			return root, parts
+		}
+		for name, v := range one {
+			switch name {
+			case "type", "properties", "required", "title", "deprecated", "additionalProperties":
+			case "description":
+				out[name] = v
+			default:
+				return root, parts
+			}
+		}
+		if kind := one["type"]; kind != nil && kind != "object" {
+			return root, parts
+		}
+		members, _ := one["properties"].(tree)
+		maps.Copy(props, members)
+		needed, _ := one["required"].([]any)
+		required = append(required, needed...)
+	}
+	if len(required) > 0 {
+		out["required"] = distinct(required, handy)
+	}
+	return out, parts
 }
 
 // isFile reports whether a schema is of bytes.

@@ -56,12 +56,12 @@ func read(text []byte) (*document, error) {
 	}
 	d := &document{text: text, root: objectOf(text), known: map[string]object{}}
 	d.known[""] = d.root
-	version := d.root.text("openapi")
+	version := strings.Trim(string(d.root["openapi"]), `"`) // in YAML it may be a number
 	switch {
 	case d.root["swagger"] != nil:
 		return nil, errors.New("the document is Swagger 2.0: convert it to OpenAPI 3 first")
 	case !strings.HasPrefix(version, "3."):
-		return nil, fmt.Errorf("its member openapi is %q: it must be a version 3", version)
+		return nil, fmt.Errorf("its member openapi is %.40q: it must be a version 3", version)
 	}
 	d.old = strings.HasPrefix(version, "3.0")
 	return d, nil

@@ -119,3 +119,11 @@ func (l *locked) Write(p []byte) (int, error) {
 	defer l.mu.Unlock()
 	return l.w.Write(p)
 }
+
+// noted returns an HTTP client that notes the URL of a request, and answers it.
+func noted(sent *string) *http.Client {
+	return &http.Client{Transport: trip(func(r *http.Request) (*http.Response, error) {
+		*sent = r.URL.String()
+		return &http.Response{StatusCode: http.StatusNoContent, Header: http.Header{}, Body: http.NoBody}, nil
+	})}
+}

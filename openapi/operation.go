@@ -64,6 +64,11 @@ func (a *api) operations() {
 		if item["trace"] != nil {
 			a.problem(pointer+"/trace", true, "TRACE would show the caller's credentials")
 		}
+		for _, name := range sortedKeys(item) {
+			if method := strings.ToLower(name); name != method && slices.Contains(methods, method) {
+				a.problem(pointer+"/"+name, true, "a method is written in lower case")
+			}
+		}
 		for _, method := range methods {
 			if item[method] != nil {
 				a.operation(pointer+"/"+method, method, path.name, item)

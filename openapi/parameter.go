@@ -305,7 +305,7 @@ func (p *parameter) path(v any) string {
 		for _, item := range v {
 			text := escaped(plain(item), "")
 			if named {
-				text = name + "=" + text
+				text = strings.TrimSuffix(name+"="+text, "=")
 			}
 			all = append(all, text)
 		}
@@ -320,11 +320,15 @@ func (p *parameter) path(v any) string {
 	default:
 		text := escaped(plain(v), "")
 		if named {
-			text = name + "=" + text
+			text = strings.TrimSuffix(name+"="+text, "=")
 		}
 		all = []string{text}
 	}
-	return first + strings.Join(all, between)
+	text := strings.Join(all, between)
+	if p.style == "matrix" && text == "" {
+		return strings.TrimSuffix(first, "=") // no value has no sign
+	}
+	return first + text
 }
 
 // header returns a value as that of a header.

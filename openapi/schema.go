@@ -24,9 +24,9 @@ type schemas struct {
 	doc      *document
 	names    map[string]string // of definitions, by reference
 	defs     map[string]*definition
-	subtypes map[string][]subtype // of bases with a discriminator, by reference
-	bases    map[string]bool      // references that are bases
-	all      func() []member      // of the components
+	subtypes map[string][]subtype       // of bases with a discriminator, by reference
+	bases    map[string]bool            // references that are bases
+	heirs    func() map[string][]string // schemas that have another one in their allOf, by the reference to that
 }
 
 // definition is a member of $defs. It is converted on first use.
@@ -49,7 +49,7 @@ const ownSuffix = "_own"
 // newSchemas returns what converts schemas of a document.
 func newSchemas(d *document) *schemas {
 	return &schemas{doc: d, names: map[string]string{}, defs: map[string]*definition{}, subtypes: map[string][]subtype{}, bases: map[string]bool{},
-		all: sync.OnceValue(func() []member { return membersOf(d.components()["schemas"]) })}
+		heirs: sync.OnceValue(d.heirs)}
 }
 
 // unsafeName is what a name of a definition does not have.
@@ -99,7 +99,7 @@ func (s *schemas) define(def *definition) (any, error) {
 	if choices := s.choices(def.ref, schema); len(choices) > 0 && !def.own {
 		var all []any
 		for _, c := range choices {
-			all = append(all, s.choice(c, c.ref == def.ref, schema["discriminator"].(tree)))
+			all = append(all, s.choice(c, c.ref == def.ref || s.isBase(c.ref), schema["discriminator"].(tree)))
 		}
 		return tree{"oneOf": all}, nil
 	}
@@ -136,21 +136,39 @@ func (s *schemas) choices(ref string, schema tree) []subtype {
 		return nil
 	}
 	found := mapped(d)
-	quoted, _ := json.Marshal(ref) // a text encodes
-	for _, m := range s.all() {
-		if !bytes.Contains(m.value, quoted) {
-			continue
-		}
-		own := "#/components/schemas/" + escape(m.name)
-		for _, part := range objectOf(m.value).list("allOf") {
-			if objectOf(part).text("$ref") != ref || slices.ContainsFunc(found, func(t subtype) bool { return t.ref == own }) {
-				continue
+	bases := []string{ref}
+	for _, t := range found {
+		bases = append(bases, t.ref)
+	}
+	for ; len(bases) > 0; bases = bases[1:] { // a subtype has subtypes
+		for _, own := range s.heirs()[bases[0]] {
+			if own != ref && !slices.ContainsFunc(found, func(t subtype) bool { return t.ref == own }) {
+				found, bases = append(found, subtype{own, []any{plainName(own)}}), append(bases, own)
 			}
-			found = append(found, subtype{own, []any{m.name}})
 		}
+	}
+	if len(found) > 0 && d["mapping"] == nil { // the base may be one of them
+		found = append(found, subtype{ref, []any{plainName(ref)}})
 	}
 	s.subtypes[ref], s.bases[ref] = found, len(found) > 0
 	return found
+}
+
+// heirs returns the references to schemas that have another one in their allOf, by the
+// reference to that, in the order of the document.
+func (d *document) heirs() map[string][]string {
+	all := map[string][]string{}
+	for _, m := range membersOf(d.components()["schemas"]) {
+		if !bytes.Contains(m.value, []byte(`"allOf"`)) {
+			continue
+		}
+		for _, part := range objectOf(m.value).list("allOf") {
+			if ref := objectOf(part).text("$ref"); ref != "" {
+				all[ref] = append(all[ref], "#/components/schemas/"+escape(m.name))
+			}
+		}
+	}
+	return all
 }
 
 // mapped returns the choices that the mapping of a discriminator names.
@@ -264,9 +282,11 @@ func (s *schemas) convert(value any, top bool) any {
 		out["oneOf"] = choices
 	}
 	s.types(in, out)
+	fitting(out)
 	bounds(in, out)
 	members(out)
 	s.withoutReadOnly(in, out)
+	s.withoutReadOnlyOf(in, out)
 	notes(in, out)
 	return nullable(in, out)
 }
@@ -314,19 +334,23 @@ func (s *schemas) told(in tree) []any {
 	if name, _ := d["propertyName"].(string); !ok || name == "" {
 		return nil
 	}
-	named := mapped(d)
+	named, some := mapped(d), false
 	var choices []any
 	for _, part := range list {
 		p, _ := part.(tree)
 		ref, ok := p["$ref"].(string)
-		if !ok {
-			return nil
+		if some = some || ok; !ok { // such as null
+			choices = append(choices, s.convert(part, false))
+			continue
 		}
 		c := subtype{ref: ref, values: []any{plainName(ref)}}
 		if i := slices.IndexFunc(named, func(t subtype) bool { return t.ref == ref }); i >= 0 {
 			c = named[i]
 		}
 		choices = append(choices, s.choice(c, false, d))
+	}
+	if !some {
+		return nil
 	}
 	return choices
 }
@@ -462,6 +486,34 @@ func (s *schemas) types(in, out tree) {
 	}
 }
 
+// fitting writes the members of an enumeration in the type of the schema: documents have
+// numbers for texts, as YAML reads those without quotes, and texts for numbers.
+func fitting(out tree) {
+	list, _ := out["enum"].([]any)
+	all := make([]any, len(list))
+	for i, v := range list {
+		all[i] = v
+		switch text, isText := v.(string); out["type"] {
+		case "string":
+			switch v.(type) {
+			case json.Number, bool:
+				all[i] = fmt.Sprint(v)
+			}
+		case "integer", "number":
+			if n := json.Number(text); isText && json.Valid([]byte(text)) && text == strings.TrimSpace(text) && handy(n) {
+				all[i] = n
+			}
+		case "boolean":
+			if isText && (text == "true" || text == "false") {
+				all[i] = text == "true"
+			}
+		}
+	}
+	if list != nil {
+		out["enum"] = distinct(all, handy)
+	}
+}
+
 // bounds writes the exclusive bounds of 3.0, which are booleans, as numbers.
 func bounds(in, out tree) {
 	for exclusive, inclusive := range map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"} {
@@ -489,6 +541,39 @@ func (s *schemas) withoutReadOnly(in, out tree) {
 	}
 	if required, ok := out["required"].([]any); ok && len(required) == 0 {
 		delete(out, "required")
+	}
+}
+
+// withoutReadOnlyOf leaves read-only members out of what the parts of an allOf require of each
+// other. A part that is a reference requires what it says.
+func (s *schemas) withoutReadOnlyOf(in, out tree) {
+	list, ok := in["allOf"].([]any)
+	if !ok {
+		return
+	}
+	names := map[any]bool{}
+	for _, part := range append(slices.Clone(list), in) {
+		p, _ := part.(tree)
+		if ref, ok := p["$ref"].(string); ok {
+			if text, err := s.doc.at(ref); err == nil && bytes.Contains(text, []byte(`"readOnly"`)) {
+				p, _ = decode(text).(tree)
+			}
+		}
+		props, _ := p["properties"].(tree)
+		for name, prop := range props {
+			names[name] = s.isReadOnly(prop)
+		}
+	}
+	converted, _ := out["allOf"].([]any)
+	for _, part := range append(slices.Clone(converted), out) {
+		p, _ := part.(tree)
+		required, _ := p["required"].([]any)
+		kept := slices.DeleteFunc(slices.Clone(required), func(v any) bool { return names[v] })
+		if len(kept) > 0 {
+			p["required"] = kept
+		} else {
+			delete(p, "required")
+		}
 	}
 }
 

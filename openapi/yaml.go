@@ -22,6 +22,9 @@ const (
 
 // jsonOfYAML returns a document in YAML as JSON. Keys of any type become texts.
 func jsonOfYAML(text []byte) (result []byte, err error) {
+	if bytes.HasPrefix(text, []byte("%YAML 1.2")) { // which the library refuses, and is what it reads
+		_, text, _ = bytes.Cut(text, []byte("\n"))
+	}
 	var root yaml.Node
 	if err := yaml.Unmarshal(text, &root); err != nil {
 		return nil, err
