@@ -387,6 +387,9 @@ func WebSocket(address string, opts *HTTPOptions) Transport {
 	return carrier{publicName(address), connlink.New(origin.LimitOption, func(ctx context.Context) (transport.Conn, error) {
 		conn, err := websocket.Dial(ctx, address, client, header.Clone(), &transport.SocketOptions{MaxMessage: o.MaxMessage})
 		if err != nil {
+			if u, bad := url.Parse(address); bad == nil { // a server may repeat the address
+				err = origin.Hidden(err, &http.Request{URL: u, Header: header})
+			}
 			return nil, err
 		}
 		return conn, nil

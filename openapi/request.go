@@ -15,6 +15,9 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
+// minFixed is the least length of a fixed value that is masked, in bytes: it may be a version.
+const minFixed = 16
+
 // sortedKeys returns the keys of a map in order.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
@@ -28,10 +31,10 @@ func (op *operation) call(f *mcp.Frame, in []byte) (protocol.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	secrets := &secrets{}
+	secrets := &origin.Secrets{}
 	for _, p := range op.params {
 		if p.fixed != nil && len(*p.fixed) >= minFixed {
-			secrets.add(*p.fixed)
+			secrets.Add(*p.fixed)
 		}
 	}
 	if op.auth != nil {
@@ -40,7 +43,7 @@ func (op *operation) call(f *mcp.Frame, in []byte) (protocol.Result, error) {
 			if err := op.auth(f, op.is, r); err != nil {
 				return &authError{err}
 			}
-			secrets.note(was, query, r)
+			secrets.Note(was, query, r)
 			return nil
 		}
 	}
@@ -51,7 +54,7 @@ func (op *operation) call(f *mcp.Frame, in []byte) (protocol.Result, error) {
 		if refused, ok := errors.AsType[*authError](err); ok {
 			return nil, refused.err
 		}
-		return nil, errors.New(secrets.masked(withoutURL(err)))
+		return nil, errors.New(secrets.Masked(withoutURL(err)))
 	}
 	defer origin.Discard(res.Body)
 	return result(op, r.URL, res, args, secrets)

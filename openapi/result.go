@@ -25,13 +25,13 @@ const (
 )
 
 // result returns the result for a response to op, whose request went to address.
-func result(op *operation, address *url.URL, res *http.Response, args tree, secrets *secrets) (protocol.Result, error) {
+func result(op *operation, address *url.URL, res *http.Response, args tree, secrets *origin.Secrets) (protocol.Result, error) {
 	if res.StatusCode/100 != 2 {
 		return failure(res, secrets), nil
 	}
 	status := fmt.Sprintf("(%d)", res.StatusCode)
 	if op.is.Method == http.MethodHead {
-		return textResult(secrets.masked(heads(res))), nil
+		return textResult(secrets.Masked(heads(res))), nil
 	}
 	kind := origin.MediaType(res)
 	limit := maxText
@@ -41,14 +41,14 @@ func result(op *operation, address *url.URL, res *http.Response, args tree, secr
 	}
 	body, err := io.ReadAll(io.LimitReader(res.Body, int64(limit)+1))
 	if err != nil {
-		return nil, fmt.Errorf("the answer ended early: %s", secrets.masked(withoutURL(err)))
+		return nil, fmt.Errorf("the answer ended early: %s", secrets.Masked(withoutURL(err)))
 	}
 	var r *protocol.CallToolResult
 	switch {
 	case len(body) == 0:
 		return textResult("Done " + status + "."), nil
 	case isText(kind, body):
-		r = textResult(secrets.masked(cut(res, body)))
+		r = textResult(cut(res, body, secrets))
 	case len(body) > limit:
 		return textResult(fmt.Sprintf("%d with %s of %s, not shown", res.StatusCode, size(res, limit), shownKind(kind))), nil
 	case isMedia && strings.HasPrefix(kind, "image/"):
@@ -59,10 +59,10 @@ func result(op *operation, address *url.URL, res *http.Response, args tree, secr
 		plain := *address
 		plain.RawQuery, plain.User = "", nil
 		r = &protocol.CallToolResult{Content: []protocol.Content{protocol.EmbeddedResource{Resource: protocol.ResourceContents{
-			URI: secrets.masked(plain.String()), MIMEType: shownKind(kind), Blob: body}}}}
+			URI: secrets.Masked(plain.String()), MIMEType: shownKind(kind), Blob: body}}}}
 	}
 	if next := next(op, res, args); next != "" {
-		r.Content = append(r.Content, protocol.TextContent{Text: secrets.masked(next)})
+		r.Content = append(r.Content, protocol.TextContent{Text: secrets.Masked(next)})
 	}
 	return r, nil
 }
@@ -85,13 +85,13 @@ func isText(kind string, body []byte) bool {
 	return false
 }
 
-// cut returns a body as text, of which no more than maxText bytes are shown.
-func cut(res *http.Response, body []byte) string {
+// cut returns a body as text without secrets, of which no more than maxText bytes are shown.
+func cut(res *http.Response, body []byte, secrets *origin.Secrets) string {
 	long := len(body) > maxText
 	if long {
 		body = body[:maxText]
 	}
-	text := decoded(res, body)
+	text := secrets.Masked(decoded(res, body))
 	if !long {
 		return text
 	}
@@ -159,7 +159,7 @@ func shownKind(kind string) string {
 
 // failure returns the result for a status other than success: a redirect that was not
 // followed, or an error.
-func failure(res *http.Response, secrets *secrets) *protocol.CallToolResult {
+func failure(res *http.Response, secrets *origin.Secrets) *protocol.CallToolResult {
 	body, _ := io.ReadAll(io.LimitReader(res.Body, maxFault+1))
 	text := strings.TrimSpace(fmt.Sprintf("HTTP status %d %s", res.StatusCode, http.StatusText(res.StatusCode)))
 	if after := res.Header.Get("Retry-After"); after != "" {
@@ -176,9 +176,9 @@ func failure(res *http.Response, secrets *secrets) *protocol.CallToolResult {
 		if len(body) > maxFault {
 			body, said = body[:maxFault], "\n[cut]"
 		}
-		text += "\n" + strings.TrimSpace(decoded(res, body)) + said
+		text += "\n" + secrets.Masked(strings.TrimSpace(decoded(res, body))) + said
 	}
-	r := textResult(secrets.masked(strings.TrimSpace(text)))
+	r := textResult(secrets.Masked(strings.TrimSpace(text)))
 	r.IsError = true
 	return r
 }

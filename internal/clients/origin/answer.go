@@ -41,12 +41,14 @@ func MediaType(res *http.Response) string {
 // Status returns a response that is a refusal as an error, and closes it. Err
 // is set if the body is a JSON-RPC error without an id; an error with one is
 // left to the caller, who knows the request. Of the body it reads up to
-// maxRefusal, for up to lastBytes.
+// maxRefusal, for up to lastBytes. Credentials of the request that the body repeats are
+// masked.
 func Status(res *http.Response) *StatusError {
 	timer := time.AfterFunc(lastBytes, func() { _ = res.Body.Close() })
 	body, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal))
 	timer.Stop()
 	Discard(res.Body)
+	body = unsaid(res, body)
 	status := &StatusError{Code: res.StatusCode, Header: res.Header, Body: body}
 	var m protocol.Message
 	if wire.Scan(body, &m); m.Error != nil && m.ID.IsZero() {

@@ -68,7 +68,7 @@ const (
 func New(address string, opts Options) (*Server, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, fmt.Errorf("%w", err)
+		return nil, fmt.Errorf("the address of the server is not valid: %w", inside(err))
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, fmt.Errorf("%q is not the address of an HTTP server: it must begin with http:// or https:// and a host", Shown(u))
@@ -155,13 +155,21 @@ func (s *Server) CloseIdle() { _ = safely.Apart(s.client.CloseIdleConnections) }
 func (s *Server) Resolve(reference string) (*url.URL, error) {
 	u, err := s.url.Parse(reference)
 	if err != nil {
-		return nil, fmt.Errorf("the server names an address that is not valid: %w", err)
+		return nil, fmt.Errorf("the server names an address that is not valid: %w", inside(err))
 	}
 	if !same(s.url, u) {
 		return nil, fmt.Errorf("the server %s names the address %s, a different origin: nothing is sent there", s, Shown(u))
 	}
 	u.User, u.Fragment, u.RawFragment = nil, "", ""
 	return u, nil
+}
+
+// inside returns why an address is not valid, without the address: keys are in it.
+func inside(err error) error {
+	if of, ok := errors.AsType[*url.Error](err); ok {
+		return of.Err
+	}
+	return err
 }
 
 // same reports whether two URLs have the same origin (RFC 6454).
@@ -305,7 +313,11 @@ func (s *Server) do(ctx context.Context, r *Request) (*http.Response, error) {
 			if cause := context.Cause(ctx); cause != nil {
 				err = cause
 			}
+			err = Hidden(err, req)
 			return nil, fmt.Errorf("%s %s: %w", req.Method, Shown(req.URL), err)
+		}
+		if res.Request == nil { // of an http.RoundTripper of the user
+			res.Request = req
 		}
 		if s.client.Jar != nil {
 			if cookies := res.Cookies(); len(cookies) > 0 {
@@ -360,7 +372,7 @@ func (s *Server) follow(ctx context.Context, r *Request, req *http.Request, res 
 	target, err := req.URL.Parse(location)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("it redirects to an address that is not valid: %w", err)
+		return nil, fmt.Errorf("it redirects to an address that is not valid: %w", inside(err))
 	case !same(s.url, target):
 		return nil, fmt.Errorf("it redirects to %s, a different origin: nothing is sent there; if you trust it, connect to that address", Shown(target))
 	case res.StatusCode == http.StatusSeeOther && req.Method != http.MethodGet:

@@ -105,10 +105,22 @@ func headers(h http.Header) []Header {
 				return list
 			}
 			value = value[:min(len(value), 2*visible.Sentence)] // enough to see that it was cut
-			list = append(list, Header{visible.Line(name, visible.Name), visible.Line(value, visible.Sentence), SecretName(name)})
+			list = append(list, Header{visible.Line(name, visible.Name), visible.Line(withoutQueries(value), visible.Sentence), SecretName(name)})
 		}
 	}
 	return list
+}
+
+// The parts of the addresses in a text that may have secrets.
+var (
+	queries = regexp.MustCompile(`(/[^\s"'<>?]*)\?[^\s"'<>]+`)
+	users   = regexp.MustCompile(`//[^\s"'<>/?@]*@`)
+)
+
+// withoutQueries returns a text without the queries and the users of the addresses in it, as
+// Exchange.URL is.
+func withoutQueries(text string) string {
+	return users.ReplaceAllString(queries.ReplaceAllString(text, "$1?***"), "//")
 }
 
 // exchanging tells of each request that goes through it.
@@ -138,7 +150,7 @@ func (e *exchanging) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := e.next.RoundTrip(r)
 	x.Took = float64(time.Since(x.At).Microseconds()) / 1000
 	if err != nil {
-		x.Error = visible.Line(err.Error(), visible.Sentence)
+		x.Error = visible.Line(withoutQueries(err.Error()), visible.Sentence)
 	} else {
 		x.Status, x.Got = resp.StatusCode, headers(resp.Header)
 	}

@@ -96,6 +96,42 @@ func TestExchangeSecrets(t *testing.T) {
 	}
 }
 
+// FuzzExchange: whatever a server answers, and whatever error a transport has, no part of the
+// query of an address that it repeats is kept, and no credential is shown.
+func FuzzExchange(f *testing.F) {
+	const key = "Ma2k8dQz"
+	for _, text := range []string{"%s", "<%s>; rel=next", "0; url=%s", "Get \"%s\": EOF", "x %s, %s", "a=%s;b", "\x00%s"} {
+		f.Add(text, "Location", true)
+		f.Add(text, "X-Odd", false)
+	}
+	f.Fuzz(func(t *testing.T, around, name string, fails bool) {
+		before, after, _ := strings.Cut(strings.ReplaceAll(around, "?", ""), "%s")
+		if strings.Contains(around, key) || strings.ContainsAny(after, "/@") {
+			return // it is not the address
+		}
+		for _, address := range []string{"http://ann:" + key + "@x.example/mcp?key=" + key + "&b=c", "/y?" + key, "https://x.example/?a=b%20" + key} {
+			text := before + address + " " + after
+			var got Exchange
+			rt := Exchanging(tripper(func(r *http.Request) (*http.Response, error) {
+				if fails {
+					return nil, errors.New(text)
+				}
+				return &http.Response{StatusCode: 307, Header: http.Header{name: {text}, "Set-Cookie": {"a=" + key}}, Body: http.NoBody}, nil
+			}), func(_ []byte, x Exchange) { got = x.masked() })
+			r, err := http.NewRequestWithContext(t.Context(), "GET", "http://ann:"+key+"@x.example/mcp?key="+key+"#"+key, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Authorization", "Bearer "+key)
+			r.Header.Set("X-Api-Key", key)
+			_, _ = rt.RoundTrip(r) //nolint:bodyclose // there is none
+			if all := fmt.Sprintf("%+v", got); strings.Contains(all, key) {
+				t.Errorf("%q: %s", text, all)
+			}
+		}
+	})
+}
+
 // TestExchangeBounds: what a server makes of its head is kept within bounds, and counts.
 func TestExchangeBounds(t *testing.T) {
 	h := http.Header{}
