@@ -233,7 +233,7 @@ func (r *request) Required() (protocol.Result, error) {
 	}
 	sealed := base64.RawURLEncoding.EncodeToString(r.asker.sealer.Seal(nil, text, r.binding()))
 	if len(sealed) > r.asker.config.MaxState {
-		return nil, fmt.Errorf("mcp: the request's state has %d bytes, over the limit of %d: ask for less, or keep less with Once", len(sealed), r.asker.config.MaxState)
+		return nil, fmt.Errorf("mcp: the request's state has %d bytes, over the limit of %d: ask for less, keep less with Once, or raise Limits.RequestState", len(sealed), r.asker.config.MaxState)
 	}
 	return &protocol.InputRequiredResult{Requests: r.asked, State: sealed}, nil
 }
