@@ -42,15 +42,15 @@ const quiet = 100 * time.Millisecond
 // fields after it; pool.mu guards busy, used and dropped.
 type connection struct {
 	upstream *upstream
-	key      connKey
-	group    *group.Group // of the one server; it keeps the connection open
+	is       atomic.Pointer[connKey] // changes once at most, see pool.share
+	group    *group.Group            // of the one server; it keeps the connection open
 	caps     protocol.ClientCapabilities
 	began    time.Time
 	cancel   context.CancelFunc
 	ended    chan struct{}
 	again    chan struct{} // has a value when the lists may have changed
 	changes  atomic.Int64  // how often they may have
-	ready    atomic.Bool   // the client was connected once, for the first list
+	wasReady atomic.Bool   // the client was connected once, for the first list
 	catalog  atomic.Pointer[catalog]
 	late     atomic.Bool   // a client has seen a list without this connection
 	level    atomic.Uint32 // of the session's log; 0 and info are what legacy upstreams send by themselves
@@ -76,7 +76,8 @@ var errOpening = errors.New("the connection is being opened")
 // newConnection returns a connection that opens in the background. level is the log level of
 // its session, 0 for none.
 func newConnection(u *upstream, key connKey, t client.Transport, caps protocol.ClientCapabilities, level protocol.Level) *connection {
-	c := &connection{upstream: u, key: key, caps: caps, began: time.Now(), ended: make(chan struct{}), again: make(chan struct{}, 1), turn: make(chan struct{})}
+	c := &connection{upstream: u, caps: caps, began: time.Now(), ended: make(chan struct{}), again: make(chan struct{}, 1), turn: make(chan struct{})}
+	c.is.Store(&key)
 	c.level.Store(uint32(level))
 	c.change()
 	c.group = group.New(nil)
@@ -91,6 +92,9 @@ func newConnection(u *upstream, key connKey, t client.Transport, caps protocol.C
 	})
 	return c
 }
+
+// key returns the key of the connection.
+func (c *connection) key() connKey { return *c.is.Load() }
 
 // serverName is the name of the upstream in the group.
 func (c *connection) serverName() string { return cmp.Or(c.upstream.name, "upstream") }
@@ -108,7 +112,7 @@ func (c *connection) options() *client.Options {
 	o.Listen = &client.Filter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true}
 	state, notified, resumed := o.OnState, o.OnNotification, o.OnResumed
 	o.OnState = func(s client.State, err error) {
-		if s == client.StateReady && (c.ready.Swap(true) || c.listFault() != nil) {
+		if s == client.StateReady && (c.wasReady.Swap(true) || c.listFault() != nil) {
 			c.change() // the server may have changed, or can be listed now
 		}
 		if state != nil {
@@ -138,6 +142,17 @@ func (c *connection) client(ctx context.Context) (*client.Client, error) {
 		c.openLevel(ctx, cl)
 	}
 	return cl, err
+}
+
+// ready is client for a request of a client. One that reconnects has listWait.
+func (c *connection) ready(ctx context.Context) (*client.Client, error) {
+	cl, err := c.client(ctx)
+	if err != nil || cl.State() == client.StateReady {
+		return cl, err
+	}
+	ctx, stop := context.WithTimeoutCause(ctx, listWait, fmt.Errorf("no connection within %v", listWait))
+	defer stop()
+	return cl, cl.WaitReady(ctx)
 }
 
 // openLevel sets the log level of the session at an upstream that has just connected, before
@@ -212,6 +227,7 @@ func (c *connection) list(ctx context.Context) error {
 	if err == nil {
 		if rev := cl.Revision(); rev.Modern() {
 			c.upstream.era.Store(eraModern)
+			c.upstream.gateway.pool.share(c)
 		} else if rev != 0 {
 			c.upstream.era.Store(eraLegacy)
 		}
@@ -319,7 +335,7 @@ func (c *connection) refused(what string, err error) {
 
 // watch subscribes to a resource.
 func (c *connection) watch(ctx context.Context, uri string) error {
-	cl, err := c.client(ctx)
+	cl, err := c.ready(ctx)
 	if err != nil {
 		return err
 	}
@@ -340,7 +356,7 @@ func (c *connection) notified(n client.Notification) {
 	switch n.Method {
 	case protocol.MethodToolsChanged, protocol.MethodPromptsChanged, protocol.MethodResourcesChanged:
 		c.change()
-		if c.key.list {
+		if c.key().list {
 			u.gateway.pool.each(u, (*connection).change)
 		}
 	case protocol.MethodResourceUpdated:
@@ -367,12 +383,12 @@ func (c *connection) missed(of protocol.SubscriptionFilter) {
 // is, or else to the log.
 func (c *connection) logged(entry client.LogEntry) {
 	g := c.upstream.gateway
-	if c.key.session == "" {
+	if c.key().session == "" {
 		safely.Log(g.log.Info().Str("server", c.upstream.name).Str("level", entry.Level.String()).Str("text", visible.Line(entry.Text(), visible.Sentence)), "an upstream logs")
 		return
 	}
 	params := map[string]any{"level": entry.Level, "logger": strings.Trim(c.upstream.name+"/"+entry.Logger, "/"), "data": entry.Data}
-	if err := g.server.Notify(c.key.session, protocol.MethodLog, params); err != nil && !errors.Is(err, mcp.ErrSessionNotFound) {
+	if err := g.server.Notify(c.key().session, protocol.MethodLog, params); err != nil && !errors.Is(err, mcp.ErrSessionNotFound) {
 		safely.Log(g.log.Debug().Str("server", c.upstream.name).Err(visible.Error(err)), "a log message was not passed on")
 	}
 }
@@ -392,7 +408,7 @@ func (c *connection) canAnswer(method string, params json.RawMessage) *protocol.
 	case protocol.MethodRoots:
 		can = c.caps.Roots != nil
 	}
-	if !can || c.key.list {
+	if !can || c.key().list {
 		return &protocol.Error{Code: protocol.CodeMethodNotFound, Message: fmt.Sprintf("the client cannot be asked: %s", visible.Line(method, visible.Name))}
 	}
 	return nil

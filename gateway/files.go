@@ -41,6 +41,10 @@ func (a *files) apply(g *Gateway, f *config.File, o *client.HTTPOptions) error {
 	next := map[string]config.Server{}
 	var faults []error
 	for _, s := range f.Servers {
+		if _, again := next[s.Name]; again { // Err says that its name is taken
+			faults = append(faults, fmt.Errorf("server %q: %w", s.Name, s.Err))
+			continue
+		}
 		before, had := a.servers[s.Name]
 		if had && s.Err != nil {
 			next[s.Name] = before

@@ -90,7 +90,12 @@ func greeter(t testing.TB, name string, revs ...protocol.Revision) *mcp.Server {
 				return mcp.Suggest(q.Value, "Ada", "Bob"), nil
 			})),
 		mcp.Resource("note://"+name, func(*mcp.Frame) (string, error) { return "note of " + name, nil }),
-		mcp.Template("note://"+name+"/{who}", func(_ *mcp.Frame, in greetIn) (string, error) { return "note to " + in.Who, nil }),
+		mcp.Template("note://"+name+"/{who}", func(f *mcp.Frame, in greetIn) (string, error) {
+			if in.Who == "asked" {
+				return sure(f, in.Who)
+			}
+			return "note to " + in.Who, nil
+		}),
 	)
 	return s
 }

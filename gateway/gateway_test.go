@@ -63,6 +63,10 @@ func TestPasses(t *testing.T) {
 						if err != nil || !strings.HasPrefix(p.Messages[0].Content.(protocol.TextContent).Text, name+" greets Ada: yes to "+name+": Greet") {
 							t.Errorf("prompt: %v %v", p, err)
 						}
+						note, err := c.Read(t.Context(), "note://"+name+"/asked")
+						if err != nil || !strings.HasPrefix(note.Contents[0].Text, name+" greets asked: yes to "+name+": Greet") {
+							t.Errorf("resource: %v %v", note, err)
+						}
 					}
 					found, err := c.Complete(t.Context(), client.Completion{Prompt: name + "_letter", Argument: "who", Value: "A"})
 					if err != nil || !slices.Equal(found.Values, []string{"Ada"}) {

@@ -59,12 +59,32 @@ func (p *pool) get(f *mcp.Frame, u *upstream, key connKey, t client.Transport) (
 			c.watched.Follow(&old.watched, maxWatched)
 		}
 		if ok {
-			stay, cancel := context.AfterFunc(x.Context(), func() { p.drop(c, false) }), c.cancel
+			ended := func() {
+				if c.key().session != "" {
+					p.drop(c, false)
+				}
+			}
+			stay, cancel := context.AfterFunc(x.Context(), ended), c.cancel
 			c.cancel = func() { stay(); cancel() }
 		}
 	}
 	c.busy++
 	return c, nil
+}
+
+// share takes a connection, which is to a modern upstream, for all sessions of its caller: it
+// was opened before the era was known. If there is such a connection already, it is not taken.
+func (p *pool) share(c *connection) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := c.key()
+	before := poolKey{c.upstream, key}
+	key.modern, key.session, key.stdio = true, "", false
+	if after := (poolKey{c.upstream, key}); p.all[before] == c && p.all[after] == nil {
+		delete(p.all, before)
+		p.all[after] = c
+		c.is.Store(&key)
+	}
 }
 
 // hold is get for a connection that the caller has.
@@ -97,7 +117,7 @@ func (p *pool) release(c *connection) {
 func (p *pool) drop(c *connection, followed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.all[poolKey{c.upstream, c.key}] != c {
+	if p.all[poolKey{c.upstream, c.key()}] != c {
 		return
 	}
 	p.take(c, followed)
@@ -109,7 +129,7 @@ func (p *pool) drop(c *connection, followed bool) {
 
 // take takes a connection out. p.mu is held.
 func (p *pool) take(c *connection, followed bool) {
-	at := poolKey{c.upstream, c.key}
+	at := poolKey{c.upstream, c.key()}
 	delete(p.all, at)
 	if followed && !c.watched.Empty() && len(p.left) < p.max {
 		p.left[at] = c

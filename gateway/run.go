@@ -74,12 +74,12 @@ type travel struct {
 // pass makes a request of the client of f at the upstream of c.
 func (c *connection) pass(f *mcp.Frame, do exchange) (protocol.Result, error) {
 	u := c.upstream
-	cl, err := c.client(f)
+	cl, err := c.ready(f)
 	if err != nil {
 		return nil, err
 	}
 	modern := cl.Revision().Modern()
-	if c.key.modern && !modern && cl.Revision() != 0 { // sessions would share it
+	if c.key().modern && !modern && cl.Revision() != 0 { // sessions would share it
 		u.era.Store(eraLegacy)
 		return nil, errEra
 	}
@@ -91,7 +91,7 @@ func (c *connection) pass(f *mcp.Frame, do exchange) (protocol.Result, error) {
 	free := func() { <-u.calls }
 	r := &run{connection: c, key: internal.Keyed(f, "gateway")}
 	r.frame.Store(f)
-	if c.key.caps != "" && !modern && f.Revision().Modern() {
+	if c.key().caps != "" && !modern && f.Revision().Modern() {
 		if err := r.start(f, cl, do, free); err != nil {
 			return nil, err
 		}
@@ -99,7 +99,7 @@ func (c *connection) pass(f *mcp.Frame, do exchange) (protocol.Result, error) {
 	}
 	defer free()
 	switch {
-	case c.key.caps == "" || internal.Asker(f) == nil:
+	case c.key().caps == "" || internal.Asker(f) == nil:
 		return do(f, cl, r.options(f)...)
 	case modern:
 		return r.rounds(f, cl, do)
@@ -244,7 +244,7 @@ func (r *run) start(f *mcp.Frame, cl *client.Client, do exchange, free func()) e
 	ctx, cancel := context.WithCancel(context.WithoutCancel(f))
 	r.cancel, r.questions, r.done = cancel, make(chan *question), make(chan outcome, 1)
 	r.ended = make(chan struct{})
-	r.who = poolKey{c.upstream, connKey{caller: c.key.caller, session: c.key.session}}
+	r.who = poolKey{c.upstream, connKey{caller: c.key().caller, session: c.key().session}}
 	c.enter(r)
 	g.pool.hold(c)
 	if g.spawn(func() {
@@ -313,7 +313,7 @@ func (c *connection) enter(r *run) {
 func (c *connection) leave(r *run, ctx context.Context) {
 	c.mu.Lock()
 	c.runs = slices.DeleteFunc(c.runs, func(other *run) bool { return other == r })
-	unclear := ctx.Err() != nil && !c.key.person()
+	unclear := ctx.Err() != nil && !c.key().person()
 	c.unclear = c.unclear || unclear
 	c.mu.Unlock()
 	if unclear {
@@ -330,7 +330,7 @@ func (c *connection) asking() (*run, error) {
 	switch n := len(c.runs); {
 	case n == 0:
 		return nil, errors.New("no call is in progress")
-	case !c.key.person() && (n > 1 || c.unclear):
+	case !c.key().person() && (n > 1 || c.unclear):
 		return nil, errors.New("several calls are in progress, and it is unknown which one asks")
 	}
 	r := c.runs[len(c.runs)-1]
@@ -352,7 +352,7 @@ func (c *connection) asked(ctx context.Context, method string, params json.RawMe
 	for {
 		r, err := c.asking()
 		switch {
-		case err != nil && c.key.session != "": // it asks outside of a call, as for roots at the beginning
+		case err != nil && c.key().session != "": // it asks outside of a call, as for roots at the beginning
 			return c.askSession(ctx, one)
 		case err != nil:
 			return nil, protocol.Errorf(codeRefused, "%w", err)
@@ -364,7 +364,7 @@ func (c *connection) asked(ctx context.Context, method string, params json.RawMe
 		select {
 		case r.questions <- q:
 		case <-r.ended:
-			if !c.key.person() {
+			if !c.key().person() {
 				return nil, protocol.Errorf(codeRefused, "the call that asked is over")
 			}
 			continue // it is of another call of the same person
@@ -384,7 +384,7 @@ func (c *connection) asked(ctx context.Context, method string, params json.RawMe
 func (c *connection) askSession(ctx context.Context, one []protocol.InputRequest) (answer any, err error) {
 	ctx, stop := context.WithTimeout(ctx, c.upstream.gateway.parking.question)
 	defer stop()
-	err = c.upstream.gateway.server.WithSession(ctx, c.key.session, func(f *mcp.Frame) error {
+	err = c.upstream.gateway.server.WithSession(ctx, c.key().session, func(f *mcp.Frame) error {
 		r := &run{connection: c, key: "gateway"}
 		answer, err = first(r.ask(f, 0, one, travel{}))
 		return err

@@ -268,6 +268,9 @@ func (u *upstream) find(f *mcp.Frame, at place, patient bool) (*item, *connectio
 		return nil, c, err
 	}
 	all := c.catalog.Load()
+	if all == nil && !patient && u.For == nil && u.list != nil { // of an upstream that is down, and is the same to all
+		all = u.list.catalog.Load()
+	}
 	if all == nil {
 		return nil, c, errOpening
 	}
@@ -470,7 +473,7 @@ func (u *upstream) completer(at place, argument string) completer {
 		}
 		var cl *client.Client
 		if err == nil {
-			cl, err = c.client(f)
+			cl, err = c.ready(f)
 		}
 		if err == nil {
 			q := client.Completion{Argument: argument, Value: value, Context: arguments}
@@ -534,9 +537,9 @@ func (u *upstream) offered(c *connection, now, before *catalog, late bool) {
 			}
 		}
 	}
-	if c.key.list || u.list == nil {
+	if c.key().list || u.list == nil {
 		u.notes = now.notes
-		if c.key.list { // what only callers have listed comes again with their next list
+		if c.key().list { // what only callers have listed comes again with their next list
 			for at := range before.places() {
 				if now.items[at] == nil && !u.gateway.pool.lists(u, at) {
 					delete(u.known, at)

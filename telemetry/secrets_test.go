@@ -5,13 +5,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/client"
+	mcpgateway "github.com/talaria-go/mcp/gateway"
 	"github.com/talaria-go/mcp/mcptest"
+	"github.com/talaria-go/mcp/openapi"
 )
 
 // text returns all that c was told, as text.
@@ -96,6 +102,56 @@ func FuzzSecrets(f *testing.F) {
 		// What a handler panics with is its own, and is logged.
 		if said := log.String()[before:]; way%6 != 4 && strings.Contains(said, marker) {
 			t.Errorf("the log has the secret: %s", said)
+		}
+	})
+}
+
+// FuzzAddresses: the keys of an API and of an upstream of a gateway, in their addresses and
+// headers, are in no span, no metric and no line of the log, whatever the two answer.
+func FuzzAddresses(f *testing.F) {
+	const marker = "Ma2k8dQz7Fp0"
+	f.Add("not valid: %s", 500)
+	f.Add(`{"jsonrpc":"2.0","error":{"code":-32000,"message":"bad key %s"}}`, 400)
+	f.Add("", 307)
+	f.Add("%s", 200)
+	f.Fuzz(func(t *testing.T, body string, status int) {
+		if status < 200 || status > 599 {
+			return
+		}
+		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", "http://elsewhere.example"+r.URL.String())
+			w.WriteHeader(status)
+			_, _ = fmt.Fprint(w, strings.ReplaceAll(body, "%s", fmt.Sprint(r.URL, r.Header)))
+		}))
+		defer web.Close()
+		address := "http://ann:" + marker + "@" + web.Listener.Addr().String() + "/v1?key=" + marker
+		log := &logText{}
+		logger := zerolog.New(log)
+		s := mcp.NewServer(mcp.Info{Name: "front", Version: "1"}, &mcp.Options{Logger: &logger})
+		tools, _, err := openapi.Tools([]byte(`{"openapi":"3.1.0","paths":{"/x":{"get":{"operationId":"get"},"post":{"operationId":"post"}}}}`), &openapi.Options{Server: address,
+			Auth: func(_ *mcp.Frame, _ openapi.Operation, r *http.Request) error {
+				r.URL.RawQuery = "key=" + marker
+				return nil
+			}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.MustAdd(tools...)
+		g := mcpgateway.New(s, nil)
+		defer func() { _ = g.Close() }()
+		to := client.HTTP(address, &client.HTTPOptions{Header: http.Header{"X-Api-Key": {marker}}})
+		if err := g.Set("up", mcpgateway.Upstream{For: func(*mcp.Frame) (string, client.Transport, error) { return "ada", to, nil }}); err != nil {
+			t.Fatal(err)
+		}
+		told := newCollector()
+		c := mcptest.New(t, told.watch(t, s, nil), mcptest.Timeout(500*time.Millisecond))
+		for _, name := range []string{"get", "post", "up_x"} {
+			if r, err := c.TryCall(name, nil); strings.Contains(fmt.Sprintf("%v %+v", err, r), marker) {
+				t.Errorf("%s: the key was answered: %v %+v", name, err, r)
+			}
+		}
+		if all := told.text(t) + log.String(); strings.Contains(all, marker) {
+			t.Errorf("the key was told:\n%.500s", all[max(0, strings.Index(all, marker)-200):])
 		}
 	})
 }
