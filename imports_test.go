@@ -168,7 +168,7 @@ var importGraph = map[string][]string{
 	"cmd/talaria/internal/arguments":  {"internal/wire", "internal/jsonx", "internal/tooling/files", "internal/tooling/names", "schema", "schema/raw"},
 	"cmd/talaria/internal/form":       {"internal/tooling/names", "protocol", "cmd/talaria/internal/arguments", "cmd/talaria/internal/console"},
 	"cmd/talaria/internal/editor":     {"cmd/talaria/internal/console", "cmd/talaria/internal/form", "cmd/talaria/internal/statedir"},
-	"cmd/talaria/internal/render":     {"internal/jsonx", "client", "protocol", "cmd/talaria/internal/arguments", "cmd/talaria/internal/console"},
+	"cmd/talaria/internal/render":     {"internal/jsonx", "internal/wire", "client", "protocol", "cmd/talaria/internal/arguments", "cmd/talaria/internal/console"},
 	"cmd/talaria/internal/terminal":   {"client", "protocol", "cmd/talaria/internal/console", "cmd/talaria/internal/editor", "cmd/talaria/internal/form", "internal/safely"},
 	"cmd/talaria/internal/shell":      {"internal/tooling/names", "internal/wire", "internal/tasks", "client", "internal/clients/subscriptions", "protocol", "cmd/talaria/internal/arguments", "cmd/talaria/internal/console", "cmd/talaria/internal/terminal", "cmd/talaria/internal/editor", "cmd/talaria/internal/form", "cmd/talaria/internal/render", "cmd/talaria/internal/shellwords"},
 	"cmd/talaria/internal/proxy":      {"internal/jsonx", "internal/wire", "", "internal/clients/subscriptions", "internal/visible", "client", "protocol", "transport"},

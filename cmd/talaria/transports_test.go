@@ -147,6 +147,10 @@ func TestWatch(t *testing.T) {
 	t.Parallel()
 	for _, revision := range []string{"2025-06-18", "2026-07-28"} {
 		s := small()
+		event := func(name string) {
+			s.MustAdd(mcp.EventType(name, func(*mcp.Frame, struct{}, map[string]any) (bool, error) { return true, nil }))
+		}
+		event("note.saved")
 		web := httptest.NewServer(s.Handler())
 		defer web.Close()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -159,6 +163,9 @@ func TestWatch(t *testing.T) {
 		stderr.wait(t, "watching")
 		s.ResourceUpdated("note://1")
 		stdout.wait(t, "note://1.*\n")
+		if event("note.lost"); revision == "2026-07-28" { // a session of this server is not notified of it
+			stdout.wait(t, "notifications/events/list_changed.*\n")
+		}
 		cancel()
 		<-code
 		line, _, _ := strings.Cut(stdout.String(), "\n")

@@ -11,13 +11,14 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/render"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
+	"github.com/talaria-go/mcp/internal/wire"
 )
 
 func watchCommand(c *console.Console) *cobra.Command {
 	cmd := (&once{console: c}).command("watch TARGET [URI…]", "Print the notifications of a server, until Ctrl-C",
 		"Watch prints a line for each notification: changes of lists, and of the resources that\nare named. It ends when the server ends it, or with Ctrl-C.",
 		between(1, -1, "TARGET"), func(ctx context.Context, s *session, args []string) error {
-			filter := render.Changes(s.Server().Capabilities)
+			filter, _ := wire.ListChanges(s.Server().Capabilities)
 			filter.ResourceSubscriptions = args
 			broken := make(chan struct{}, 1)
 			sub, err := s.Listen(ctx, filter, func(e client.Notification) {

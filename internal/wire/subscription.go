@@ -18,6 +18,16 @@ func OfTasks(f *protocol.SubscriptionFilter) bool {
 		!f.ToolsListChanged && !f.PromptsListChanged && !f.ResourcesListChanged && !f.EventsListChanged
 }
 
+// ListChanges returns the subscription to changes of all lists that a server announces changes of, and whether
+// there are any. A server with event types announces those of their list (SEP-3415).
+func ListChanges(have protocol.ServerCapabilities) (f protocol.SubscriptionFilter, some bool) {
+	f.ToolsListChanged = have.Tools != nil && have.Tools.ListChanged
+	f.PromptsListChanged = have.Prompts != nil && have.Prompts.ListChanged
+	f.ResourcesListChanged = have.Resources != nil && have.Resources.ListChanged
+	f.EventsListChanged = have.Events != nil || have.Extensions[EventsExtension] != nil
+	return f, f.ToolsListChanged || f.PromptsListChanged || f.ResourcesListChanged || f.EventsListChanged
+}
+
 // filterNames are the members of a filter on the wire; index 0 stands for all
 // other names. text relies on the order of the first four.
 var filterNames = [...]string{"", "toolsListChanged", "promptsListChanged", "resourcesListChanged", "eventsListChanged", "resourceSubscriptions", "taskIds"}

@@ -43,6 +43,8 @@ func serve(name string, args []string) {
 	case "shows":
 		s.also = `,"resources":{}`
 		s.tools, s.answers = showing()
+	case "endings":
+		serveEndings(s, args[0])
 	case "tasks":
 		serveTasks()
 		return
@@ -55,7 +57,7 @@ func serve(name string, args []string) {
 		s.tools, s.answers = viewing(args)
 		s.also = `,"resources":{}`
 	case "asks":
-		s.tools, s.asks = `{"name":"sample","inputSchema":{"type":"object"}}`, true
+		serveQuestions(s, strings.Join(args, ""))
 	case "completes":
 		s.also = `,"prompts":{},"completions":{}`
 	case "floods":
@@ -90,8 +92,8 @@ type server struct {
 	arrived                        *os.File          // a line for the arguments of each call, as they came
 	answers                        map[string]string // by method, and what is called, before all others
 	dies, floods, grows, odd, says bool
-	asks                           bool            // a model, with each call, whose result is the answer
-	asking                         json.RawMessage // the call
+	asks                           map[string]string // during calls, by their tools; the results are the answers
+	asking                         json.RawMessage   // the call
 }
 
 func (s *server) run() {
@@ -105,10 +107,10 @@ func (s *server) run() {
 	in.Buffer(nil, 1<<20)
 	for in.Scan() {
 		var m struct {
-			ID     json.RawMessage
-			Method string
-			Result json.RawMessage
-			Params struct {
+			ID            json.RawMessage
+			Method        string
+			Result, Error json.RawMessage
+			Params        struct {
 				Name, URI string
 				Argument  struct{ Value string }
 				Arguments json.RawMessage
@@ -119,14 +121,14 @@ func (s *server) run() {
 		}
 		if m.Method == "" {
 			if s.asking != nil {
-				text, _ := json.Marshal(string(m.Result)) // texts always encode
+				text, _ := json.Marshal(string(m.Result) + string(m.Error)) // texts always encode
 				fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":%s}]}}`+"\n", s.asking, text)
 			}
 			continue
 		}
-		if s.asks && m.Method == "tools/call" {
+		if asks := s.asks[m.Params.Name]; asks != "" && m.Method == "tools/call" {
 			s.asking = m.ID
-			fmt.Println(`{"jsonrpc":"2.0","id":"s1","method":"sampling/createMessage","params":{"maxTokens":100,"messages":[{"role":"user","content":{"type":"text","text":"How is the weather?"}}]}}`)
+			fmt.Printf(`{"jsonrpc":"2.0","id":"s1",%s}`+"\n", asks)
 			continue
 		}
 		if m.Params.URI == "x://gone" {

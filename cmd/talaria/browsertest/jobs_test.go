@@ -166,6 +166,31 @@ func TestJobs(t *testing.T) {
 	}
 }
 
+// TestOneClick: the last call is named above its traffic, and a click shows its messages; another click copies a report
+// that has no secrets.
+func TestOneClick(t *testing.T) {
+	t.Parallel()
+	b := billsPage(t, 1280)
+	b.allow("clipboard-read")
+	b.allow("clipboard-write")
+	split(b.tab)
+	click := func(name string) {
+		eval[bool](b.tab, `([...document.querySelectorAll('button')].find(e => e.innerText.startsWith(`+quote(name)+`)).click(), true)`)
+	}
+	b.until(`document.querySelector('.traffic .bar').innerText.includes('→ tools/call split_bill done')`)
+	click("→ tools/call split_bill")
+	b.until(`document.querySelector('.message').innerText.includes('"total": 100')`)
+	b.reads("Cleo")
+	clipboard.Lock()
+	defer clipboard.Unlock()
+	eval[bool](b.tab, `navigator.clipboard.writeText('nothing').then(() => true)`)
+	click("Report")
+	b.until(`[...document.querySelectorAll('.acts button')].some(e => e.innerText === 'Copied')`)
+	if got := eval[string](b.tab, `navigator.clipboard.readText()`); !strings.HasPrefix(got, "# split_bill: done") || !strings.Contains(got, "Cleo") || eval[bool](b.tab, `document.querySelector('.menu').open`) {
+		t.Errorf("copied %s", got)
+	}
+}
+
 func doesNotStart(b *billsTab) {
 	b.reads("exit status 1")
 	b.reads("no such table: bills")

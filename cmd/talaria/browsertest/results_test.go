@@ -89,6 +89,16 @@ var saves = map[string][2]string{
 	"make_any":  {`{"type":"resource","resource":{"uri":"x://a/b","blob":"AAAA"}}`, "b.bin"},
 	"make_zip":  {`{"type":"resource","resource":{"uri":"x://a/../%2e%2e%2fb","mimeType":"application/zip","blob":"AAAA"}}`, "_b.zip"},
 	"make_evil": {`{"type":"resource","resource":{"uri":"x://run.exe","mimeType":"image/png","blob":"AAAA"}}`, "run.exe.png"},
+	"make_gif":  {`{"type":"image","mimeType":"IMAGE/GIF","data":"AAAA"}`, "make_gif.gif"},
+	"make_webp": {`{"type":"image","mimeType":"image/webp","data":"AAAA"}`, "make_webp.webp"},
+	"make_mp3":  {`{"type":"audio","mimeType":"audio/mpeg","data":"AAAA"}`, "make_mp3.mp3"},
+	"make_ogg":  {`{"type":"audio","mimeType":"audio/ogg; codecs=opus","data":"AAAA"}`, "make_ogg.ogg"},
+	"make_same": {`{"type":"resource","resource":{"uri":"file:///home/a/photo.JPG","mimeType":"image/jpeg","blob":"AAAA"}}`, "photo.JPG"},
+	"make_gz":   {`{"type":"resource","resource":{"uri":"x://logs/all.tar.gz","mimeType":"application/gzip","blob":"AAAA"}}`, "all.tar.gz"},
+	"make_root": {`{"type":"resource","resource":{"uri":"x://","mimeType":"application/octet-stream","blob":"AAAA"}}`, "make_root.bin"},
+	"make_dots": {`{"type":"resource","resource":{"uri":"x://a/..","mimeType":"application/pdf","blob":"AAAA"}}`, "content.pdf"},
+	"make_long": {`{"type":"resource","resource":{"uri":"x://` + strings.Repeat("long", 40) + `.pdf","mimeType":"application/pdf","blob":"AAAA"}}`, strings.Repeat("long", 40)[84:] + ".pdf"},
+	"make_word": {`{"type":"resource","resource":{"uri":"x://b","mimeType":"application/vnd.openxmlformats-officedocument.wordprocessingml.document","blob":"AAAA"}}`, "b.docx"},
 	"make_odd":  {`{"type":"resource","resource":{"uri":"x://\u202efdp","mimeType":"\u202e/..","blob":"AAAA"}}`, "_fdp.bin"},
 }
 
@@ -193,6 +203,7 @@ func TestFilter(t *testing.T) {
 		found int
 	}{
 		{"create users", 55}, {"users create", 55}, {"  CREATE   user ", 55}, {"creates user", 55}, {"ledger bills", 55}, {"zebra", 165}, {"users zebra delete", 0}, {"nothing of it", 0},
+		{"USERS_CREATE_0", 1}, {"number 329", 1}, {"register delete notes", 55}, {"yak zebra", 0}, {"legder", 0}, {"notes_create_2", 20}, {".", 330}, {"_", 330}, {"creates users zebras", 55},
 	} {
 		b.press("/")
 		b.write(c.words)

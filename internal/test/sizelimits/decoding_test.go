@@ -21,8 +21,8 @@ var direct = map[string]map[string]int{
 		"internal/core/values.go": 3, "internal/ask/askers.go": 1, "internal/tasks/shared.go": 1,
 		"internal/tasks/store.go": 1, "internal/tasks/sweeper.go": 2, "internal/topics/inventory.go": 1, "middleware/limit.go": 2,
 		"session/resumer.go": 1, "session/savedanswers.go": 1, "session/snapshot.go": 1, "slogwriter/slogwriter.go": 4, "tasks.go": 1,
-		"cmd/talaria/internal/browser/keys.go": 1, "cmd/talaria/internal/dev/tool.go": 1, "cmd/talaria/internal/form/form.go": 1, "cmd/talaria/internal/inspector/pages.go": 3,
-		"cmd/talaria/internal/inspector/report.go": 1, "cmd/talaria/internal/login/store.go": 1, "cmd/talaria/internal/shell/person.go": 1,
+		"cmd/talaria/internal/browser/keys.go": 1, "cmd/talaria/internal/dev/tool.go": 1, "cmd/talaria/internal/form/form.go": 1, "cmd/talaria/internal/inspector/pages.go": 2, "cmd/talaria/internal/inspector/api.go": 1,
+		"cmd/talaria/internal/inspector/export.go": 1, "cmd/talaria/internal/login/store.go": 1, "cmd/talaria/internal/shell/person.go": 1,
 	},
 	"token by token, or with numbers as they are written; the text is part of a document that was read": {
 		"client/config/json.go": 2, "client/skills/entry.go": 2, "cmd/talaria/internal/inspector/secret.go": 2, "cmd/talaria/internal/inspector/verdict.go": 2, "cmd/talaria/internal/shellwords/shellwords.go": 1,
@@ -31,8 +31,8 @@ var direct = map[string]map[string]int{
 	},
 	"a text, a list or an object, without numbers, of a document that was read": {
 		"cmd/talaria/internal/arguments/field.go": 2, "cmd/talaria/internal/arguments/object.go": 1, "cmd/talaria/internal/arguments/reader.go": 6,
-		"cmd/talaria/internal/arguments/tree.go": 1, "cmd/talaria/internal/inspector/export.go": 4, "cmd/talaria/internal/inspector/schemas.go": 1,
-		"cmd/talaria/internal/inspector/secret.go": 2, "cmd/talaria/internal/inspector/texts.go": 3, "cmd/talaria/internal/inspector/variants.go": 3,
+		"cmd/talaria/internal/arguments/tree.go": 1, "cmd/talaria/internal/inspector/export.go": 4, "cmd/talaria/internal/inspector/schemas.go": 2,
+		"cmd/talaria/internal/inspector/secret.go": 2, "cmd/talaria/internal/inspector/texts.go": 3, "cmd/talaria/internal/inspector/variants.go": 2,
 	},
 	"numbers as encoding/json has them: two texts are compared, or a person has typed one": {
 		"cmd/talaria/internal/arguments/field.go": 1, "cmd/talaria/internal/arguments/tree.go": 2, "cmd/talaria/internal/hosts/edit.go": 2,

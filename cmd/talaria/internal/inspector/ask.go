@@ -28,7 +28,6 @@ type question struct {
 	URL      string    `json:"url,omitempty"`
 	Since    time.Time `json:"since"`
 	Form     *control  `json:"form,omitempty"`
-	Wrong    string    `json:"wrong,omitempty"`    // why a URL is not to be visited
 	Params   string    `json:"params,omitempty"`   // of a sample, as JSON
 	Template string    `json:"template,omitempty"` // the answer to begin with
 	schema   json.RawMessage
@@ -150,9 +149,6 @@ func (q *questions) reply(a answer) error {
 				return err
 			}
 		}
-		if a.Action == "accept" && one.Wrong != "" {
-			return errors.New(one.Wrong)
-		}
 		select {
 		case one.answer <- a:
 			return nil
@@ -166,11 +162,7 @@ func (q *questions) reply(a answer) error {
 func (q *questions) elicit(ctx context.Context, p *client.ElicitParams) (*client.ElicitResult, error) {
 	one := &question{Kind: "form", Message: visible.Text(p.Message, visible.Sentence), schema: p.RequestedSchema}
 	if p.Mode == "url" {
-		one.Kind = "url"
-		var err error
-		if one.URL, err = webAddress(p.URL); err != nil {
-			one.Wrong = err.Error()
-		}
+		one.Kind, one.URL = "url", p.URL // of the web, which the client checks
 	} else {
 		form, _, err := draw(p.RequestedSchema)
 		if err != nil {
@@ -190,4 +182,21 @@ func (q *questions) elicit(ctx context.Context, p *client.ElicitParams) (*client
 		return client.Accept(nil)
 	}
 	return client.Accept(json.RawMessage(a.Content))
+}
+
+// sample is for client.Options: a person takes the place of the model.
+func (q *questions) sample(ctx context.Context, p *client.SampleParams) (*client.SampleResult, error) {
+	text, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	one := &question{Kind: "sample", Message: visible.Text(p.SystemPrompt, maxSent), Params: visible.Text(string(text), maxSent), Template: sampleTemplate}
+	a, err := q.ask(ctx, one)
+	switch {
+	case err != nil:
+		return nil, err
+	case a.Action != "accept":
+		return nil, errRefused
+	}
+	return sampleRead(a.Content)
 }

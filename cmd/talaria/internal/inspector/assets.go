@@ -69,8 +69,9 @@ func Page(frames string) http.Handler {
 // remark is a comment at the end of a line of a script.
 var remark = regexp.MustCompile("\\s+// [^'\"`]*\\n$")
 
-// tight takes spaces out of a style sheet that have no meaning.
-var tight = strings.NewReplacer("; ", ";", " { ", "{", " }", "}")
+// tight takes spaces out of a style sheet and out of a script that have no meaning: no text of the page has them.
+var tight, tightScript = strings.NewReplacer("; ", ";", " { ", "{", " }", "}", ": ", ":", ", ", ",", " > ", ">"),
+	strings.NewReplacer(" => ", "=>", " && ", "&&", " || ", "||", " ?? ", "??", " === ", "===", " !== ", "!==")
 
 // slim returns one of our files without its comments, its imports and its indentation: only html templates
 // have lines of their own in it, where neither counts.
@@ -82,7 +83,7 @@ func slim(name string, text []byte) []byte {
 	var out []byte
 	for line := range bytes.Lines(text) {
 		if line = bytes.TrimLeft(line, " "); script {
-			line = remark.ReplaceAll(line, []byte("\n"))
+			line = []byte(tightScript.Replace(string(remark.ReplaceAll(line, []byte("\n")))))
 		} else {
 			line = []byte(tight.Replace(string(line)))
 		}

@@ -265,7 +265,7 @@ func (c *calls) run(ctx context.Context, i *Inspector, to *client.Client, one *c
 		if issues = contentIssues(one.Method, raw); len(issues) == 0 {
 			issues = []schema.Issue{{Rule: "result", Message: visible.Line(own.Err.Error(), visible.Sentence)}}
 		}
-	} else if err == nil && one.Method != protocol.MethodToolsCall && one.Method != wire.MethodEventsStream {
+	} else if err == nil && one.Method != wire.MethodEventsStream && (result == nil || slices.ContainsFunc(result.Content, bare)) {
 		issues = contentIssues(one.Method, raw)
 	}
 	if result != nil && result.Task == nil {
@@ -304,4 +304,71 @@ func errorOf(err error) *callError {
 		out.Code, out.Data = own.Code, string(own.Data)
 	}
 	return out
+}
+
+// restore puts calls of an earlier start before those of this one, of which there are
+// none yet.
+func (c *calls) restore(list []call) {
+	for _, one := range list[max(0, len(list)-maxKeptCalls):] {
+		c.next++
+		one.ID, one.Earlier, one.cancel = c.next, true, func() {}
+		if one.State == "running" {
+			one.State, one.Error = "error", &callError{Message: "the inspector ended before the answer came"}
+		}
+		same := one
+		one.safe = &same
+		c.list = append(c.list, &one)
+	}
+}
+
+// kept returns what may be kept of the newest calls, the oldest first.
+func (c *calls) kept() (list []call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	size := 0
+	for _, one := range slices.Backward(c.list) {
+		if one.safe == nil {
+			continue
+		}
+		size += one.safe.size()
+		if len(list) == maxKeptCalls || size > maxKeptAll {
+			break
+		}
+		list = append(list, *one.safe)
+	}
+	slices.Reverse(list)
+	return list
+}
+
+// watch receives the events of a type until ctx ends, which is not an error.
+func (c *calls) watch(ctx context.Context, to *client.Client, one *call) (json.RawMessage, error) {
+	w := &watched{}
+	c.change(func() { one.watched = w })
+	from := client.WatchOptions{Moved: func(_ string, missed bool) {
+		if missed {
+			c.change(func() { one.Issues = []schema.Issue{missedIssue} })
+		}
+	}}
+	var failed error
+	for event, err := range to.Watch(ctx, one.Tool, json.RawMessage(one.Arguments), &from) {
+		if err != nil {
+			failed = err
+			break
+		}
+		text, err := json.Marshal(shownEvent{event.Time, event.Data, event.ID, event.Name, event.Cursor})
+		if err != nil {
+			failed = err
+			break
+		}
+		c.change(func() { w.add(text); one.Events++ })
+	}
+	if ctx.Err() != nil {
+		failed = nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if failed != nil && one.Events == 0 {
+		return nil, failed
+	}
+	return w.json(), failed
 }

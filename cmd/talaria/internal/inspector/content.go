@@ -2,6 +2,7 @@ package inspector
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/talaria-go/mcp/client"
@@ -31,8 +32,10 @@ func contentIssues(method string, raw json.RawMessage) (issues []schema.Issue) {
 		}
 	}
 	parse := func(item json.RawMessage) error {
-		_, err := protocol.ParseContent(item)
-		return err
+		if _, err := protocol.ParseContent(item); err != nil {
+			return err
+		}
+		return lacking(item)
 	}
 	switch method {
 	case protocol.MethodToolsCall:
@@ -69,4 +72,41 @@ func contentIssues(method string, raw json.RawMessage) (issues []schema.Issue) {
 		}
 	}
 	return issues
+}
+
+// required are the members that an item must have, by its type as JSON (server/tools, section "Tool Result").
+var required = map[string][]string{`"image"`: {"data", "mimeType"}, `"audio"`: {"data", "mimeType"}, `"resource_link"`: {"uri", "name"}, `"resource"`: {"resource"}}
+
+// lacking returns what an item that parses does not have. Clients that check results drop all of such a result.
+func lacking(item json.RawMessage) error {
+	kind := string(jsonx.Lookup(item, []string{"type"}))
+	has := func(at ...string) bool { return jsonx.Lookup(item, at) != nil }
+	for _, name := range required[kind] {
+		if !has(name) {
+			return fmt.Errorf("has no %s, which content of this type must have", name)
+		}
+	}
+	switch {
+	case kind != `"resource"`:
+	case !has("resource", "uri"):
+		return errors.New("must have a uri")
+	case !has("resource", "text") && !has("resource", "blob"):
+		return errors.New("must have a text or a blob")
+	}
+	return nil
+}
+
+// bare reports whether an item may lack what it must have.
+func bare(item protocol.Content) bool {
+	switch c := item.(type) {
+	case protocol.ImageContent:
+		return c.MIMEType == "" || len(c.Data) == 0
+	case protocol.AudioContent:
+		return c.MIMEType == "" || len(c.Data) == 0
+	case protocol.ResourceLink:
+		return c.URI == "" || c.Name == ""
+	case protocol.EmbeddedResource:
+		return c.Resource.URI == "" || c.Resource.Text == "" && c.Resource.Blob == nil
+	}
+	return false
 }

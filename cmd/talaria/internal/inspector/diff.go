@@ -2,7 +2,6 @@ package inspector
 
 import (
 	"errors"
-	"net/http"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -17,26 +16,6 @@ const maxCompared = 256 << 10
 
 // maxCompareLine is how much of a line of a comparison is shown, in bytes.
 const maxCompareLine = 2 << 10
-
-// showDiff compares the result of a call with that of the call of the tool before, line
-// by line: the first character of each says whether it went (-), came (+) or stayed.
-func (i past) showDiff(w http.ResponseWriter, r *http.Request) {
-	one, ok := pages{Inspector: i.Inspector}.found(w, r)
-	if !ok {
-		return
-	}
-	old := i.calls.before(one)
-	if old.ID == 0 || one.Result == "" {
-		refuse(w, http.StatusNotFound, errors.New("there is no earlier result to compare with"))
-		return
-	}
-	lines, err := compared(old.Result, one.Result)
-	if err != nil {
-		refuse(w, http.StatusConflict, err)
-		return
-	}
-	reply(w, map[string]any{"before": old.ID, "lines": lines, "arguments": old.Arguments != one.Arguments})
-}
 
 // compared returns the lines of two results, as showDiff describes them.
 func compared(before, after string) ([]string, error) {

@@ -218,40 +218,6 @@ func (h *history) set(kind, tool string, typed *string) {
 	h.note()
 }
 
-// restore puts calls of an earlier start before those of this one, of which there are
-// none yet.
-func (c *calls) restore(list []call) {
-	for _, one := range list[max(0, len(list)-maxKeptCalls):] {
-		c.next++
-		one.ID, one.Earlier, one.cancel = c.next, true, func() {}
-		if one.State == "running" {
-			one.State, one.Error = "error", &callError{Message: "the inspector ended before the answer came"}
-		}
-		same := one
-		one.safe = &same
-		c.list = append(c.list, &one)
-	}
-}
-
-// kept returns what may be kept of the newest calls, the oldest first.
-func (c *calls) kept() (list []call) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	size := 0
-	for _, one := range slices.Backward(c.list) {
-		if one.safe == nil {
-			continue
-		}
-		size += one.safe.size()
-		if len(list) == maxKeptCalls || size > maxKeptAll {
-			break
-		}
-		list = append(list, *one.safe)
-	}
-	slices.Reverse(list)
-	return list
-}
-
 // safe returns the storable form of a call that begins: without values that the tool's
 // schema marks as secret, and with all other known secrets masked. Values that are too
 // long are left out, and so are the arguments of a tool whose schema is not known.
@@ -335,4 +301,24 @@ func (i past) keepDraft(w http.ResponseWriter, r *http.Request) {
 	}
 	i.history.set(q.Kind, q.Tool, q.Arguments)
 	reply(w, struct{}{})
+}
+
+// showDiff compares the result of a call with that of the call of the tool before, line
+// by line: the first character of each says whether it went (-), came (+) or stayed.
+func (i past) showDiff(w http.ResponseWriter, r *http.Request) {
+	one, ok := pages{Inspector: i.Inspector}.found(w, r)
+	if !ok {
+		return
+	}
+	old := i.calls.before(one)
+	if old.ID == 0 || one.Result == "" {
+		refuse(w, http.StatusNotFound, errors.New("there is no earlier result to compare with"))
+		return
+	}
+	lines, err := compared(old.Result, one.Result)
+	if err != nil {
+		refuse(w, http.StatusConflict, err)
+		return
+	}
+	reply(w, map[string]any{"before": old.ID, "lines": lines, "arguments": old.Arguments != one.Arguments})
 }

@@ -13,6 +13,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/record"
 	"github.com/talaria-go/mcp/internal/visible"
 )
@@ -378,4 +379,38 @@ func replaced(text []byte, ranges [][2]int) []byte {
 	}
 	out.Write(text[from:])
 	return out.Bytes()
+}
+
+// addFlags takes the secrets of a command line, which is shown before anything is sent.
+func (m *mask) addFlags(words []string) {
+	for i := 1; i < len(words); i++ {
+		switch words[i-1] {
+		case "--token":
+			m.addHeader(&m.own, "token", words[i])
+		case "--header", "--env":
+			if part := setting.FindStringSubmatch(words[i]); part != nil {
+				m.addSetting(part[1], part[3])
+			}
+		}
+	}
+}
+
+// learn takes the secrets of a transport: the environment that a command is given.
+func (m *mask) learn(t client.Transport) {
+	command, ok := t.(*client.CommandTransport)
+	if !ok {
+		return
+	}
+	for _, text := range command.Env {
+		name, value, _ := strings.Cut(text, "=")
+		m.addSetting(name, value)
+	}
+}
+
+// addSetting takes what may be secret in a variable or a header that the user has set.
+func (m *mask) addSetting(name, value string) {
+	m.addHeader(&m.own, name, value)
+	if u, err := url.Parse(value); err == nil && u.Host != "" {
+		m.addURL(&m.own, u)
+	}
 }

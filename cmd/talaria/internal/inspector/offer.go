@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +17,6 @@ import (
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
-	"github.com/talaria-go/mcp/schema"
 )
 
 // kind is one of the lists that a server has.
@@ -88,42 +88,6 @@ const (
 	shownAbout = 500      // bytes of a description that the list has, to be found by
 )
 
-// keepListed lists what a connection offers of one kind, and again when it has changed,
-// until ctx ends.
-func (i *Inspector) keepListed(ctx context.Context, attempt int, kind string, changed <-chan struct{}) {
-	for rest := listRest; ; {
-		began := time.Now()
-		within, cancel := context.WithTimeout(ctx, listTime)
-		o, err := i.list(within, kind)
-		cancel()
-		if err != nil {
-			return // there is no connection any more
-		}
-		kept := max(rest, (listShare-1)*time.Since(began))
-		if rest >= longRest {
-			o.Note = fmt.Sprintf("The list changes constantly, so it is refreshed every %v.", kept.Round(100*time.Millisecond))
-		}
-		i.offers(attempt, kind, *o)
-		if pause(ctx, kept, nil) != nil {
-			return
-		}
-		if pause(ctx, (listCalm-1)*rest, changed) == nil { // it did not change
-			rest = listRest
-			if o.Note != "" {
-				o.Note = ""
-				i.offers(attempt, kind, *o)
-			}
-			select {
-			case <-changed:
-			case <-ctx.Done():
-				return
-			}
-		} else if rest = min(2*rest, maxRest); ctx.Err() != nil {
-			return
-		}
-	}
-}
-
 // errChanged ends a pause.
 var errChanged = errors.New("the list has changed")
 
@@ -139,59 +103,6 @@ func pause(ctx context.Context, d time.Duration, changed <-chan struct{}) error 
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// offers takes a list of a connection, and tells the page.
-func (i *Inspector) offers(attempt int, kind string, o offer) {
-	o.text, _ = json.Marshal(o) // texts always encode
-	i.mu.Lock()
-	if attempt == i.attempt {
-		i.offered[kind] = &o
-	}
-	i.mu.Unlock()
-	i.pulse.beat()
-}
-
-// list asks for a list, entry by entry.
-func (i *Inspector) list(ctx context.Context, name string) (*offer, error) {
-	k, ok := kinds[name]
-	if !ok {
-		return nil, fmt.Errorf("there is no list of %q", visible.Line(name, visible.Name))
-	}
-	c := i.current()
-	if c == nil {
-		return nil, errNoConnection
-	}
-	o := &offer{Entries: []entry{}}
-	if !k.offered(c) {
-		return o, nil
-	}
-	plain, size, judge := !i.showsViews(), 0, newJudge(&i.schemas, name, c.Revision())
-	for text, err := range c.List(ctx, k.list, k.member, client.NoCache()) {
-		switch own, _ := errors.AsType[*client.Error](err); {
-		case errors.Is(err, client.ErrUnsupported), own != nil && own.Code == protocol.CodeMethodNotFound && k.capability != "":
-			return o, nil
-		case err != nil:
-			o.Error = visible.Text(err.Error(), visible.Sentence)
-		case len(o.Entries) == maxEntries, size > maxListed:
-			o.Error = fmt.Sprintf("the list is too long: these are the first %d entries", len(o.Entries))
-		}
-		if o.Error != "" {
-			break
-		}
-		size += len(text)
-		e := entryOf(k, text, len(o.Entries))
-		if plain { // hosts without views do not look at them
-			e.View = ""
-		}
-		judge.mark(&e)
-		o.Entries = append(o.Entries, e)
-	}
-	if name == "tool" {
-		o.found = hostrules.Server("", o.tools(), c.Server().Instructions)
-	}
-	o.count()
-	return o, nil
 }
 
 // entryOf reads one entry, as far as it goes.
@@ -335,61 +246,38 @@ func (e *entry) readVariables() {
 	}
 }
 
-// find returns an entry of a list by its name, listing again if it is not known.
-// A resource may be one that is not listed.
-func (i *Inspector) find(ctx context.Context, kind, name string) (entry, error) {
-	i.mu.Lock()
-	o := i.offered[kind]
-	i.mu.Unlock()
-	if o == nil {
-		var err error
-		if o, err = i.list(ctx, kind); err != nil {
-			return entry{}, err
-		}
-	}
+// tools returns the tools of a list as lint gets them. Those that do not decode are
+// broken, which their entries say.
+func (o *offer) tools() (list []protocol.Tool) {
 	for _, e := range o.Entries {
-		if e.Name == name {
-			if kind == "template" {
-				e.readVariables()
-			}
-			return e, nil
+		var t protocol.Tool
+		if jsonx.Unmarshal(e.raw, &t) == nil {
+			list = append(list, t)
 		}
 	}
-	if kind == "resource" && name != "" {
-		return entry{Name: name, Label: visible.Line(name, visible.Name), input: textsSchema(nil), raw: json.RawMessage("null")}, nil
-	}
-	return entry{}, fmt.Errorf("the server lists no %s %q", kind, visible.Line(name, visible.Name))
+	return list
 }
 
-// inputOf returns the schema of what a listed tool or event type takes.
-func (i *Inspector) inputOf(method, name string) (json.RawMessage, bool) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	kind := "tool"
-	if method == wire.MethodEventsStream {
-		kind = "event"
-	}
-	if o := i.offered[kind]; o != nil {
-		for _, e := range o.Entries {
-			if e.Name == name {
-				return e.input, true
-			}
+// count notes how many findings there are, of the list and of each tool, and how many
+// entries are broken.
+func (o *offer) count() {
+	of := map[string]int{}
+	for _, f := range o.found {
+		if f.Rule.Fails {
+			of[f.Tool]++
+			o.counts.Fails++
+		} else {
+			o.counts.Notes++
 		}
 	}
-	return nil, false
-}
-
-// checkOutput checks a result against the tool's output schema. One of a tool that failed
-// needs no structured content (server/tools).
-func (i *Inspector) checkOutput(ctx context.Context, tool string, result *client.CallToolResult) (issues []schema.Issue, checked bool) {
-	e, err := i.find(ctx, "tool", tool)
-	switch {
-	case err != nil || len(e.output) == 0 || string(e.output) == "null" || !i.revisionNow().Has(protocol.FeatureStructuredContent):
-		return nil, false
-	case result.Structured != nil:
-		return i.schemas.check(e.output, result.Structured), true
-	case result.IsError:
-		return nil, false
+	for n := range o.Entries {
+		e := &o.Entries[n]
+		if e.Wrong != "" {
+			o.counts.Broken++
+		} else if label := visible.Line(e.Name, visible.Name); label != "" {
+			e.Fails = of[label]
+			delete(of, label) // of two tools with one name the first has the mark
+		}
 	}
-	return []schema.Issue{{Rule: "outputSchema", Message: "has no structuredContent, which a tool with an outputSchema must return"}}, true
+	o.found = slices.Clip(o.found[:min(len(o.found), maxFindings)])
 }

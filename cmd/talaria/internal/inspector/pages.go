@@ -8,12 +8,16 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/arguments"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/record"
+	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/tooling/recording"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -32,107 +36,6 @@ const soon = 100 * time.Millisecond
 type pages struct {
 	*Inspector
 	all []*Inspector // of which it is one
-}
-
-// API serves what the page asks. None of it starts a program, opens a file, or
-// leads anywhere but to the servers that the user has named. The second of several
-// is below /api/1/, and is connected to when the page asks for it.
-func API(list ...*Inspector) http.Handler {
-	var each []http.Handler
-	for _, one := range list {
-		each = append(each, api(pages{one, list}))
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		n := 0
-		number, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/api/"), "/")
-		if at, err := strconv.Atoi(number); err == nil {
-			if at < 0 || at >= len(list) {
-				refuse(w, http.StatusNotFound, errors.New("there is no such server"))
-				return
-			}
-			n = at
-			there := *r.URL
-			there.Path, there.RawPath = "/api/"+rest, ""
-			r = r.WithContext(r.Context()) // a copy
-			r.URL = &there
-		}
-		if len(list) > 1 {
-			list[n].open()
-		}
-		each[n].ServeHTTP(w, r)
-	})
-}
-
-// server is one of several, as the page lists it.
-type server struct {
-	Name      string `json:"name"`
-	Label     string `json:"label"`
-	State     string `json:"state"`
-	Questions int    `json:"questions"` // that wait
-}
-
-func servers(list []*Inspector) (all []server) {
-	for _, i := range list {
-		i.mu.Lock()
-		one := server{Name: i.options.Target, Label: visible.Line(i.options.Target, visible.Name), State: i.state}
-		if i.attempt == 0 && i.options.Transport != nil {
-			one.State = "not opened"
-		}
-		i.mu.Unlock()
-		one.Questions = len(i.asked.waiting())
-		all = append(all, one)
-	}
-	return all
-}
-
-func api(i pages) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /api/state", func(w http.ResponseWriter, _ *http.Request) { reply(w, i.members()) })
-	mux.HandleFunc("GET /api/events", i.events)
-	mux.HandleFunc("POST /api/connect", i.reconnect)
-	mux.HandleFunc("GET /api/form", i.showForm)
-	mux.HandleFunc("POST /api/check", i.check)
-	mux.HandleFunc("POST /api/call", i.startCall)
-	mux.HandleFunc("POST /api/request", i.request)
-	mux.HandleFunc("GET /api/calls/{id}", i.showCall)
-	mux.HandleFunc("DELETE /api/calls/{id}", i.cancelCall)
-	mux.HandleFunc("GET /api/calls/{id}/diff", past{i.Inspector}.showDiff)
-	mux.HandleFunc("POST /api/calls/{id}/against", i.against)
-	mux.HandleFunc("POST /api/replay", i.replay)
-	mux.HandleFunc("GET /api/save", exporter{i.Inspector}.save)
-	mux.HandleFunc("GET /api/export", exporter{i.Inspector}.export)
-	mux.HandleFunc("POST /api/history", past{i.Inspector}.keepDraft)
-	mux.HandleFunc("GET /api/verdict", i.showVerdict)
-	mux.HandleFunc("GET /api/view", i.showView)
-	mux.HandleFunc("POST /api/view/request", i.viewRequest)
-	mux.HandleFunc("POST /api/view/messages", i.viewMessages)
-	mux.HandleFunc("GET /api/traffic", i.traffic)
-	mux.HandleFunc("GET /api/traffic/{seq}", i.message)
-	mux.HandleFunc("POST /api/questions", i.answerQuestion)
-	return mux
-}
-
-func reply(w http.ResponseWriter, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v) // who went away reads no answer
-}
-
-func refuse(w http.ResponseWriter, status int, err error) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	// The page may be gone.
-	_ = json.NewEncoder(w).Encode(map[string]string{"error": visible.Text(err.Error(), visible.Sentence)})
-}
-
-// body reads the JSON of a request; false means that it was refused.
-func body(w http.ResponseWriter, r *http.Request, into any) bool {
-	d := json.NewDecoder(r.Body)
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		refuse(w, http.StatusBadRequest, fmt.Errorf("the request does not decode: %w", err))
-		return false
-	}
-	return true
 }
 
 // state is all that the page shows but lists, capabilities, forms, results and messages.
@@ -615,4 +518,264 @@ func formSecrets(schema, content json.RawMessage) []string {
 // configuration of a host.
 func (i pages) showVerdict(w http.ResponseWriter, r *http.Request) {
 	reply(w, i.verdict(r.URL.Query().Get("as")))
+}
+
+// showView reads the view of a tool.
+func (i pages) showView(w http.ResponseWriter, r *http.Request) {
+	e, err := i.find(r.Context(), "tool", r.URL.Query().Get("tool"))
+	uri := readUI(e.raw).View
+	to := i.current()
+	switch {
+	case err == nil && uri == "":
+		err = errNoView
+	case err == nil && to == nil:
+		err = errNoConnection
+	}
+	var v *shownView
+	if err == nil {
+		ctx, cancel := context.WithTimeout(r.Context(), viewTime)
+		defer cancel()
+		var raw json.RawMessage
+		if err = to.Request(ctx, protocol.MethodResourcesRead, map[string]any{"uri": uri}, &raw); err == nil {
+			v, err = i.readView(uri, raw)
+		}
+	}
+	if err != nil {
+		refuse(w, http.StatusConflict, err)
+		return
+	}
+	v.Tool = e.raw
+	reply(w, v)
+}
+
+// viewRequest makes a request of a view. It ends with the view.
+func (i pages) viewRequest(w http.ResponseWriter, r *http.Request) {
+	var q struct {
+		Method string
+		Params struct {
+			Name      string          `json:"name"`
+			URI       string          `json:"uri"`
+			Arguments json.RawMessage `json:"arguments"`
+		}
+	}
+	if !body(w, r, &q) {
+		return
+	}
+	to := i.current()
+	if to == nil {
+		refuse(w, http.StatusConflict, errNoConnection)
+		return
+	}
+	defer i.viewRequests.Add(-1)
+	if i.viewRequests.Add(1) > maxViewRequests {
+		reply(w, viewAnswer{Error: &viewError{Code: codeDenied, Message: "too many requests of views at once (limit 8)"}})
+		return
+	}
+	var raw json.RawMessage
+	var err error
+	switch q.Method {
+	case protocol.MethodToolsCall:
+		e, missing := i.find(r.Context(), "tool", q.Params.Name)
+		if may := readUI(e.raw).Visibility; missing == nil && may != nil && !slices.Contains(may, "app") {
+			reply(w, viewAnswer{Error: &viewError{Code: codeDenied, Message: fmt.Sprintf("the tool %s is not for views: its visibility does not have app", e.Label)}})
+			return
+		}
+		if len(q.Params.Arguments) == 0 {
+			q.Params.Arguments = json.RawMessage("{}")
+		}
+		var result *client.CallToolResult
+		ctx := context.WithValue(r.Context(), askerKey{}, asker{0, visible.Line(q.Params.Name, visible.Name) + " of the view"})
+		if result, err = to.Call(ctx, q.Params.Name, q.Params.Arguments); err == nil {
+			raw = result.Raw
+		}
+	case protocol.MethodResourcesRead:
+		err = to.Request(r.Context(), q.Method, map[string]any{"uri": q.Params.URI}, &raw)
+	default:
+		refuse(w, http.StatusBadRequest, fmt.Errorf("a view makes no request %q", visible.Line(q.Method, visible.Name)))
+		return
+	}
+	own, _ := errors.AsType[*client.Error](err)
+	switch {
+	case err == nil:
+		reply(w, viewAnswer{Result: raw})
+	case own != nil && own.Result != nil: // what is wrong with it is the view's business
+		reply(w, viewAnswer{Result: own.Result})
+	default:
+		failed := &viewError{Code: codeDenied, Message: visible.Text(err.Error(), visible.Sentence)}
+		if own != nil && own.Code != 0 {
+			failed.Code, failed.Data = own.Code, own.Data
+		}
+		reply(w, viewAnswer{Error: failed})
+	}
+}
+
+// viewMessages takes what a view and the page have said to each other, for the traffic.
+func (i pages) viewMessages(w http.ResponseWriter, r *http.Request) {
+	var q struct {
+		View int64
+		List []struct {
+			At   int64 // milliseconds since 1970
+			From string
+			Text string
+		}
+	}
+	if !body(w, r, &q) {
+		return
+	}
+	i.mu.Lock() // Close ends the store after it had it
+	defer i.mu.Unlock()
+	for _, m := range q.List[:min(len(q.List), maxReported)] {
+		dir := recording.In
+		if m.From == "view" {
+			dir = recording.Out
+		}
+		if i.ctx.Err() == nil {
+			i.store.Add(recording.Entry{At: time.UnixMilli(m.At), Dir: dir, Conn: record.ViewConn + strconv.FormatInt(q.View, 10), Text: []byte(m.Text)})
+		}
+	}
+	reply(w, struct{}{})
+}
+
+// replay makes a call of the recording, which is the first of all inspectors, again.
+func (i pages) replay(w http.ResponseWriter, r *http.Request) {
+	var q struct{ Seq int64 }
+	if !body(w, r, &q) {
+		return
+	}
+	method, about, arguments, _, err := i.recorded(q.Seq)
+	var id int64
+	if err == nil {
+		e, _ := i.find(r.Context(), "tool", about) // what is not listed is called nevertheless
+		id, err = i.calls.start(i.Inspector, method, about, arguments, e.task && method == protocol.MethodToolsCall)
+	}
+	if err != nil {
+		refuse(w, http.StatusConflict, err)
+		return
+	}
+	reply(w, map[string]any{"call": i.early(r.Context(), id)})
+}
+
+// recorded is a call of the recording with its result.
+func (i pages) recorded(seq int64) (method, about, arguments, result string, err error) {
+	if len(i.all) < 2 || i.all[0] == i.Inspector || i.all[0].options.Transport != nil {
+		return "", "", "", "", errors.New("there is no recording")
+	}
+	row, request, answer, ok := i.all[0].store.Texts(seq)
+	if !ok || row.From != "client" || row.Kind != "request" {
+		return "", "", "", "", errNoReplay
+	}
+	name := "name"
+	switch row.Method {
+	case protocol.MethodToolsCall, protocol.MethodPromptsGet:
+	case protocol.MethodResourcesRead:
+		name = "uri"
+	default:
+		return "", "", "", "", errNoReplay
+	}
+	if err := jsonx.Unmarshal(jsonx.Lookup(request, []string{"params", name}), &about); err != nil {
+		return "", "", "", "", fmt.Errorf("the recorded request has no %s", name)
+	}
+	if arguments = string(jsonx.Lookup(request, []string{"params", "arguments"})); arguments == "" {
+		arguments = "{}"
+	}
+	return row.Method, about, arguments, indented(jsonx.Lookup(answer, []string{"result"})), nil
+}
+
+// against compares the result of a call with that of a recorded one.
+func (i pages) against(w http.ResponseWriter, r *http.Request) {
+	one, ok := i.found(w, r)
+	if !ok {
+		return
+	}
+	var q struct{ Seq int64 }
+	if !body(w, r, &q) {
+		return
+	}
+	_, _, _, result, err := i.recorded(q.Seq)
+	if err == nil && (result == "" || one.Result == "") {
+		err = errors.New("there are no two results to compare")
+	}
+	var lines []string
+	if err == nil {
+		lines, err = compared(result, one.Result)
+	}
+	if err != nil {
+		refuse(w, http.StatusConflict, err)
+		return
+	}
+	reply(w, map[string]any{"lines": lines})
+}
+
+// request makes one of the requests of the page other than calls.
+func (i pages) request(w http.ResponseWriter, r *http.Request) {
+	var q struct {
+		Method string
+		Params struct {
+			Level    string
+			TaskID   string
+			Ref      struct{ Type, Name, URI string }
+			Argument struct{ Name, Value string }
+			Context  struct{ Arguments map[string]string }
+		}
+	}
+	if !body(w, r, &q) {
+		return
+	}
+	p := q.Params
+	to := i.current()
+	if to == nil {
+		refuse(w, http.StatusConflict, errNoConnection)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), completionTime)
+	defer cancel()
+	var result any = struct{}{}
+	var err error
+	switch q.Method {
+	case protocol.MethodPing:
+		err = to.Ping(ctx)
+	case protocol.MethodSetLevel:
+		var level protocol.Level
+		if err = level.UnmarshalText([]byte(p.Level)); err == nil {
+			err = to.SetLevel(ctx, level)
+		}
+	case protocol.MethodComplete:
+		c := client.Completion{Prompt: p.Ref.Name, Template: p.Ref.URI, Argument: p.Argument.Name, Value: p.Argument.Value, Context: p.Context.Arguments}
+		result, err = i.complete(ctx, to, c)
+	case protocol.MethodTasksList:
+		result, err = taskList(ctx, to)
+	case protocol.MethodTasksCancel:
+		err = to.CancelTask(ctx, p.TaskID)
+	default:
+		refuse(w, http.StatusBadRequest, fmt.Errorf("the page makes no request %q", visible.Line(q.Method, visible.Name)))
+		return
+	}
+	if err != nil {
+		refuse(w, http.StatusConflict, err)
+		return
+	}
+	reply(w, result)
+}
+
+// complete asks what an argument can be. A value that is too long to be shown is
+// left out.
+func (i pages) complete(ctx context.Context, to *client.Client, c client.Completion) (*suggestions, error) {
+	if i.completions.Add(1) > maxCompletions {
+		i.completions.Add(-1)
+		return nil, errors.New("too many completions at once (limit 8)")
+	}
+	defer i.completions.Add(-1)
+	result, err := to.Complete(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	s := &suggestions{Values: []option{}, More: result.HasMore || result.Total > len(result.Values)}
+	for _, value := range result.Values {
+		if len(value) > maxValue || len(s.Values) == maxValues {
+			s.More = true
+			continue
+		}
+		s.Values = append(s.Values, option{value, visible.Line(value, visible.Name)})
+	}
+	return s, nil
 }

@@ -3,12 +3,9 @@ package inspector
 import (
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/talaria-go/mcp/client"
 )
 
 // reach is how a server is reached over streamable HTTP, as its last request went. mu
@@ -77,39 +74,5 @@ func (n noting) RoundTrip(r *http.Request) (*http.Response, error) {
 func (n noting) CloseIdleConnections() {
 	if next, ok := n.next.(interface{ CloseIdleConnections() }); ok {
 		next.CloseIdleConnections()
-	}
-}
-
-// addFlags takes the secrets of a command line, which is shown before anything is sent.
-func (m *mask) addFlags(words []string) {
-	for i := 1; i < len(words); i++ {
-		switch words[i-1] {
-		case "--token":
-			m.addHeader(&m.own, "token", words[i])
-		case "--header", "--env":
-			if part := setting.FindStringSubmatch(words[i]); part != nil {
-				m.addSetting(part[1], part[3])
-			}
-		}
-	}
-}
-
-// learn takes the secrets of a transport: the environment that a command is given.
-func (m *mask) learn(t client.Transport) {
-	command, ok := t.(*client.CommandTransport)
-	if !ok {
-		return
-	}
-	for _, text := range command.Env {
-		name, value, _ := strings.Cut(text, "=")
-		m.addSetting(name, value)
-	}
-}
-
-// addSetting takes what may be secret in a variable or a header that the user has set.
-func (m *mask) addSetting(name, value string) {
-	m.addHeader(&m.own, name, value)
-	if u, err := url.Parse(value); err == nil && u.Host != "" {
-		m.addURL(&m.own, u)
 	}
 }

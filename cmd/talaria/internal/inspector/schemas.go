@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
+	"github.com/talaria-go/mcp/cmd/talaria/internal/arguments"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/schema"
 	"github.com/talaria-go/mcp/schema/raw"
@@ -120,4 +122,78 @@ func (s *schemas) check(text, value []byte) []schema.Issue {
 		issues[n].Hint = visible.Line(issues[n].Hint, visible.Sentence)
 	}
 	return issues
+}
+
+// narrowed puts in the place of each issue of a union what is wrong with the variant that
+// was chosen in the form. chosen are the indexes of variants by the places of their unions.
+func (s *schemas) narrowed(text, value json.RawMessage, issues []schema.Issue, chosen map[string]int) []schema.Issue {
+	union := func(one schema.Issue) bool {
+		_, ok := chosen[one.Path]
+		return ok && (one.Rule == "anyOf" || one.Rule == "oneOf")
+	}
+	if !slices.ContainsFunc(issues, union) {
+		return issues
+	}
+	root, err := arguments.ReadField(text)
+	if err != nil {
+		return issues
+	}
+	var defs map[string]json.RawMessage
+	_ = json.Unmarshal(text, &defs) // it was read
+	left := narrowedRead
+	var narrow func(list []schema.Issue, depth int) []schema.Issue
+	narrow = func(list []schema.Issue, depth int) (out []schema.Issue) {
+		for _, one := range list {
+			var found []schema.Issue
+			if left -= len(text); union(one) && depth > 0 && left > 0 {
+				found = s.ofVariant(root, defs, value, one.Path, chosen)
+			}
+			if len(found) == 0 {
+				out = append(out, one)
+				continue
+			}
+			for n := range found {
+				found[n].Path = one.Path + found[n].Path
+			}
+			out = append(out, narrow(found, depth-1)...)
+		}
+		return out
+	}
+	return narrow(issues, maxNarrowed)
+}
+
+// ofVariant checks the value at a place against the variant that is chosen there.
+func (s *schemas) ofVariant(f arguments.Field, defs map[string]json.RawMessage, value json.RawMessage, path string, chosen map[string]int) []schema.Issue {
+	at := ""
+	for n, name := range strings.Split(path, "/") {
+		if n > 0 {
+			at += "/" + name
+			var ok bool
+			if f, value, ok = within(f, value, strings.NewReplacer("~1", "/", "~0", "~").Replace(name)); !ok {
+				return nil
+			}
+		}
+		if f.Union() {
+			variant, ok := chosen[at]
+			if !ok || variant < 0 || variant >= len(f.Variants) {
+				return nil
+			}
+			f = f.Variants[variant].Field
+		}
+	}
+	alone := map[string]any{"allOf": []json.RawMessage{f.Schema}}
+	for _, name := range []string{"$schema", "$defs", "definitions"} {
+		if defs[name] != nil {
+			alone[name] = defs[name]
+		}
+	}
+	text, err := json.Marshal(alone)
+	if err != nil {
+		return nil
+	}
+	found := s.check(text, value)
+	if len(found) == 1 && found[0].Rule == "schema" { // it refers to what is elsewhere
+		return nil
+	}
+	return found
 }

@@ -2,14 +2,10 @@ package inspector
 
 import (
 	"encoding/json"
-	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/tooling/hostrules"
-	"github.com/talaria-go/mcp/internal/visible"
-	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/schema"
 )
 
@@ -71,52 +67,6 @@ const (
 	maxWeighed  = 1000
 )
 
-// tools returns the tools of a list as lint gets them. Those that do not decode are
-// broken, which their entries say.
-func (o *offer) tools() (list []protocol.Tool) {
-	for _, e := range o.Entries {
-		var t protocol.Tool
-		if jsonx.Unmarshal(e.raw, &t) == nil {
-			list = append(list, t)
-		}
-	}
-	return list
-}
-
-// count notes how many findings there are, of the list and of each tool, and how many
-// entries are broken.
-func (o *offer) count() {
-	of := map[string]int{}
-	for _, f := range o.found {
-		if f.Rule.Fails {
-			of[f.Tool]++
-			o.counts.Fails++
-		} else {
-			o.counts.Notes++
-		}
-	}
-	for n := range o.Entries {
-		e := &o.Entries[n]
-		if e.Wrong != "" {
-			o.counts.Broken++
-		} else if label := visible.Line(e.Name, visible.Name); label != "" {
-			e.Fails = of[label]
-			delete(of, label) // of two tools with one name the first has the mark
-		}
-	}
-	o.found = slices.Clip(o.found[:min(len(o.found), maxFindings)])
-}
-
-// counted returns the counts of all lists. i.mu is held.
-func (i *Inspector) counted() (all counts) {
-	for _, o := range i.offered {
-		all.Fails += o.counts.Fails
-		all.Notes += o.counts.Notes
-		all.Broken += o.counts.Broken
-	}
-	return all
-}
-
 // weigh estimates how many tokens an entry takes in the context of a model. Of a tool,
 // hosts send the name, the description and the schema of its arguments.
 func weigh(kind string, e entry) int {
@@ -132,82 +82,6 @@ func weigh(kind string, e entry) int {
 		return tokens(e.raw)
 	}
 	return tokens(text)
-}
-
-// lists returns the lists of the connection, by kind, and the instructions.
-func (i *Inspector) lists() (map[string]*offer, string) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	all := map[string]*offer{}
-	for kind, o := range i.offered {
-		all[kind] = o
-	}
-	if i.client == nil {
-		return all, ""
-	}
-	return all, i.client.Server().Instructions
-}
-
-func (i *Inspector) verdict(as string) verdict {
-	v := verdict{Findings: []place{}, Broken: []brokenEntry{}, Results: i.calls.invalid(), Tokens: []weight{}}
-	lists, instructions := i.lists()
-	for _, kind := range []string{"tool", "prompt", "resource", "template", "event"} {
-		if lists[kind] == nil {
-			continue
-		}
-		for _, e := range lists[kind].Entries {
-			if e.Wrong != "" && len(v.Broken) < maxWeighed {
-				v.Broken = append(v.Broken, brokenEntry{kind, e.Name, e.Label, e.Wrong})
-			} else if e.Wrong != "" {
-				v.More++
-			}
-		}
-	}
-	tools := lists["tool"]
-	if tools == nil {
-		return v
-	}
-	names := map[string]string{}
-	for _, e := range tools.Entries {
-		one := weight{e.Name, e.Label, weigh("tool", e)}
-		v.Total += one.Tokens
-		v.Tokens = append(v.Tokens, one)
-		names[visible.Line(e.Name, visible.Name)] = e.Name
-	}
-	v.Tools = len(v.Tokens)
-	slices.SortStableFunc(v.Tokens, func(a, b weight) int { return b.Tokens - a.Tokens })
-	v.Tokens = v.Tokens[:min(len(v.Tokens), maxWeighed)]
-	found := tools.found
-	if as != "" {
-		found = hostrules.Server(as, tools.tools(), instructions)
-	}
-	for _, f := range found[:min(len(found), maxFindings)] {
-		v.Findings = append(v.Findings, place{Row: f.Row(), Name: names[f.Tool]})
-	}
-	v.More += max(len(found), tools.counts.Fails+tools.counts.Notes) - len(v.Findings)
-	return v
-}
-
-// findings returns what hosts do not accept of one tool, with the lines of its
-// definition as it is shown.
-func (i *Inspector) findings(e entry, sent string) []place {
-	lists, _ := i.lists()
-	if lists["tool"] == nil {
-		return nil
-	}
-	var all []place
-	label := visible.Line(e.Name, visible.Name)
-	for _, f := range lists["tool"].found {
-		if f.Tool != label || label == "" {
-			continue
-		}
-		p := place{Row: f.Row(), Name: e.Name}
-		if len(all) < maxPlaces {
-			p.Line = lineOf(sent, pointerOf(f))
-		}
-		all = append(all, p)
-	}
-	return all
 }
 
 // pointerOf returns the place of a finding in the definition of its tool.

@@ -1,11 +1,9 @@
 package inspector
 
 import (
-	"context"
 	"encoding/json"
 	"time"
 
-	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/schema"
 )
 
@@ -52,36 +50,3 @@ func (w *watched) json() json.RawMessage {
 
 // missedIssue is shown for a call that has missed events.
 var missedIssue = schema.Issue{Rule: "events", Message: "events are missing: the server does not have them any more"}
-
-// watch receives the events of a type until ctx ends, which is not an error.
-func (c *calls) watch(ctx context.Context, to *client.Client, one *call) (json.RawMessage, error) {
-	w := &watched{}
-	c.change(func() { one.watched = w })
-	from := client.WatchOptions{Moved: func(_ string, missed bool) {
-		if missed {
-			c.change(func() { one.Issues = []schema.Issue{missedIssue} })
-		}
-	}}
-	var failed error
-	for event, err := range to.Watch(ctx, one.Tool, json.RawMessage(one.Arguments), &from) {
-		if err != nil {
-			failed = err
-			break
-		}
-		text, err := json.Marshal(shownEvent{event.Time, event.Data, event.ID, event.Name, event.Cursor})
-		if err != nil {
-			failed = err
-			break
-		}
-		c.change(func() { w.add(text); one.Events++ })
-	}
-	if ctx.Err() != nil {
-		failed = nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if failed != nil && one.Events == 0 {
-		return nil, failed
-	}
-	return w.json(), failed
-}

@@ -1,6 +1,7 @@
 package inspector
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/transport"
 )
 
 type comment struct {
@@ -215,5 +218,80 @@ func TestListensAgain(t *testing.T) {
 	}
 	if s := snapshot(i); s.State != "ready" {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestSubscriptionEnds: a server that ends each subscription has its lists read again after a second, or, if
+// subscriptions end at once, every half minute, which the lists then say until one lasts.
+func TestSubscriptionEnds(t *testing.T) {
+	for _, c := range []struct {
+		lasts, late time.Duration // a subscription; the greatest age of the list
+		note        bool
+	}{
+		{0, 31 * time.Second, true}, {time.Second, 33 * time.Second, true}, {3 * time.Second, 6 * time.Second, false},
+		{10 * time.Second, 13 * time.Second, false}, {29 * time.Second, 32 * time.Second, false}, {time.Minute, 63 * time.Second, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var lists, lasts, listed, listens atomic.Int64
+			lasts.Store(int64(c.lasts))
+			i := inspect(t, client.Local(func(_ context.Context, conn transport.Conn) error {
+				for {
+					text, err := conn.Read()
+					if err != nil {
+						return nil
+					}
+					m, err := protocol.Decode(text)
+					if err != nil || m.Kind() != protocol.KindRequest {
+						continue
+					}
+					id, err := m.ID.MarshalJSON()
+					if err != nil {
+						return err
+					}
+					answer := `"error":{"code":-32601,"message":"no"}`
+					switch m.Method {
+					case "server/discover":
+						answer = `"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"odd","version":"1"},"ttlMs":0,"cacheScope":"private"}`
+					case protocol.MethodToolsList:
+						listed.Store(time.Now().Unix())
+						answer = fmt.Sprintf(`"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"t%d","inputSchema":{"type":"object"}}]}`, lists.Add(1))
+					case "subscriptions/listen":
+						listens.Add(1)
+						_ = conn.Write(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s},"notifications":{"toolsListChanged":true}}}`, id)) // until it is closed
+						time.AfterFunc(time.Duration(lasts.Load()), func() {
+							_ = conn.Write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":%s}}}`, id, id)) // the same
+						})
+						continue
+					}
+					if conn.Write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s}`, id, answer)) != nil {
+						return nil
+					}
+				}
+			}), "")
+			note := func() string {
+				i.mu.Lock()
+				defer i.mu.Unlock()
+				return i.offered["tool"].Note
+			}
+			for at := range 600 {
+				time.Sleep(time.Second)
+				if age := time.Duration(time.Now().Unix()-listed.Load()) * time.Second; age > c.late {
+					t.Fatalf("%v: after %d seconds the list is %v old", c.lasts, at, age)
+				}
+			}
+			if got := note(); strings.Contains(got, "ends each subscription") != c.note {
+				t.Errorf("%v: %q", c.lasts, got)
+			}
+			if n, most := listens.Load(), int64(10*time.Minute/(c.lasts+time.Second)); n > most+2 || c.note && n > 40 {
+				t.Errorf("%v: %d subscriptions in ten minutes", c.lasts, n)
+			}
+			lasts.Store(int64(time.Hour))
+			time.Sleep(2 * time.Minute)
+			n := lists.Load()
+			if time.Sleep(30 * time.Minute); note() != "" || lists.Load() != n {
+				t.Errorf("%v: the subscription lasts, and %d lists were read; %q", c.lasts, lists.Load()-n, note())
+			}
+			i.Close()
+		})
 	}
 }

@@ -21,6 +21,7 @@ type params struct {
 	Total    json.RawMessage `json:"total,omitempty"`
 	Reason   json.RawMessage `json:"reason,omitempty"` // of a cancellation
 	TaskID   json.RawMessage `json:"taskId,omitempty"`
+	Asked    json.RawMessage `json:"elicitationId,omitempty"`
 	Status   json.RawMessage `json:"status,omitempty"` // of a task
 }
 
@@ -48,7 +49,7 @@ func (p *params) says(method string) string {
 		}
 	}
 	var said []string
-	for _, member := range []json.RawMessage{p.TaskID, p.Status, p.Message, p.Reason} {
+	for _, member := range []json.RawMessage{p.TaskID, p.Status, p.Message, p.Reason, p.Asked} {
 		if one := text(member); one != "" {
 			said = append(said, one)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -27,17 +28,10 @@ func Event(e client.Notification) string {
 		return "the list of prompts has changed"
 	case protocol.MethodResourcesChanged:
 		return "the list of resources has changed"
+	case wire.MethodEventsChanged:
+		return "the list of event types has changed"
 	}
 	return console.Line(e.Method) + " " + console.Line(string(e.Params))
-}
-
-// Changes are the changes of lists that a server can tell of.
-func Changes(have protocol.ServerCapabilities) protocol.SubscriptionFilter {
-	return protocol.SubscriptionFilter{
-		ToolsListChanged:     have.Tools != nil && have.Tools.ListChanged,
-		PromptsListChanged:   have.Prompts != nil && have.Prompts.ListChanged,
-		ResourcesListChanged: have.Resources != nil && have.Resources.ListChanged,
-	}
 }
 
 // Server names a server.

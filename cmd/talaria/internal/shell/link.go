@@ -15,6 +15,7 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/render"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/terminal"
 	"github.com/talaria-go/mcp/internal/clients/subscriptions"
+	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -49,8 +50,7 @@ func (l *link) connect(ctx context.Context) error {
 	if l.Console.Interactive() {
 		l.Console.Notef("help lists the commands; Tab completes them")
 	}
-	filter := render.Changes(c.Server().Capabilities)
-	if c.Revision().Modern() && (filter.ToolsListChanged || filter.PromptsListChanged || filter.ResourcesListChanged) {
+	if filter, some := wire.ListChanges(c.Server().Capabilities); some && c.Revision().Modern() {
 		err := l.Terminal.Run(ctx, func(ctx context.Context, _ ...client.CallOption) error {
 			_, err := c.Listen(ctx, filter, nil)
 			return err

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
@@ -58,6 +60,7 @@ func open(t *testing.T, server *mcp.Server, script string) (*Shell, *bytes.Buffe
 	s.Connect = func(ctx context.Context) (*client.Client, error) {
 		o := &client.Options{Roots: []protocol.Root{}}
 		d.Configure(o)
+		o.OnNotification = s.Told
 		return client.Connect(ctx, client.Conn(func(context.Context) (transport.Conn, error) {
 			a, b := transport.Pipe()
 			serving.Go(func() { _ = server.ServeConn(context.Background(), a) })
@@ -127,6 +130,28 @@ func TestCompleteAfterChange(t *testing.T) {
 	if _, got := s.commands.complete("call_tool se"); !slices.Equal(got, []string{"search "}) {
 		t.Errorf("got %v", got)
 	}
+}
+
+// A change of the event types is shown, as those of other lists are.
+func TestEventTypes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := fixture()
+		event := func(name string) {
+			server.MustAdd(mcp.EventType(name, func(*mcp.Frame, struct{}, map[string]any) (bool, error) { return true, nil }))
+		}
+		event("note.saved")
+		s, out := open(t, server, "")
+		if err := s.connect(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		event("note.lost")
+		time.Sleep(time.Second)
+		s.disconnect()
+		synctest.Wait()
+		if !strings.Contains(out.String(), "[the list of event types has changed]") {
+			t.Errorf("got %s", out)
+		}
+	})
 }
 
 func TestRun(t *testing.T) {

@@ -230,7 +230,7 @@ func (t *Terminal) Notice(format string, args ...any) {
 
 // resumed says that changes may have been missed. It is client.Options.OnResumed.
 func (t *Terminal) resumed(s *client.Subscription) {
-	if a := s.Accepted(); a.ToolsListChanged || a.PromptsListChanged || a.ResourcesListChanged || len(a.ResourceSubscriptions) > 0 {
+	if a := s.Accepted(); a.ToolsListChanged || a.PromptsListChanged || a.ResourcesListChanged || a.EventsListChanged || len(a.ResourceSubscriptions) > 0 {
 		t.Notice("the subscription was interrupted and is open again: changes in between were not notified")
 	}
 }

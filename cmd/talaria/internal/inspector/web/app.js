@@ -8,7 +8,7 @@ import { Check, sum } from './check.js'
 import { Running, Tasks } from './tasks.js'
 import { Replay, SaveTraffic } from './replay.js'
 import { Icon, Splitter, setPanes } from './looks.js'
-import { Asked, Try, again, enterForm, keyOf, kinds, kindOf, link, page, signs, took } from './call.js'
+import { Asked, Try, again, enterForm, keyOf, kinds, kindOf, link, page, signs, took, words } from './call.js'
 
 let named = '' // the server that is shown, if there are several
 const narrow = matchMedia('(max-width: 760px)')
@@ -293,10 +293,12 @@ function Traffic({ state, open, toggle }) {
     go(to)
   }
   const errors = state.calls.filter(c => /error|failed|invalid/.test(c.state)).length
-  const last = state.stderr?.at(-1)
+  const last = state.stderr?.at(-1), call = state.calls.find(c => !c.earlier)
+  const show = () => { toggle(); get('/api/traffic?kinds=request').then(p => setChosen(p.rows.find(r => r.method === call.method && !r.view)?.seq ?? 0), () => {}) }
   return html`<section class=${'traffic' + (open ? ' open' : '')} aria-label="Traffic">
     ${open && toggle && html`<${Splitter} name="traffic" label="height of the traffic" />`}<div class="bar">${toggle && html`<button class="quiet" aria-expanded=${open} onClick=${toggle}>Traffic ${open ? '▾' : '▴'}</button>`}
       <span class="num dim">${toggle && state.calls.length > 0 && count(state.calls.length, 'call') + ', '}${count(state.traffic, 'message')}${errors ? `, ${errors} failed` : ''}</span>${page.dropped > 0 && html` <span class="bad num">${count(page.dropped, 'message')} dropped: too many at once</span>`}
+      ${!open && call && html`<button class="quiet one" title="show its messages" onClick=${show}>→ ${call.method} ${call.label} <span class=${'sign ' + call.state}>${words[call.state]}</span> <span class="num">${took(call.took)}</span></button>`}
       ${!open && last && html`<span class="one dim">stderr: ${last}</span>`}
       ${open && html`<span class="chips" role="group" aria-label="Kinds">${chips.map(([k, label]) => html`<button aria-pressed=${kinds.split(':')[0] === k} onClick=${() => { setKinds(kinds.split(':')[0] === k ? '' : k); go('') }}>${label}</button>`)}</span>
         ${kinds.startsWith('log') && html`<select aria-label="least level" value=${kinds.slice(4)} onChange=${e => { setKinds(['log', e.currentTarget.value].filter(Boolean).join(':')); go('') }}><option value="">every level</option>${levels.slice(1).map(l => html`<option value=${l}>${l}${l !== 'emergency' && ' or worse'}</option>`)}</select>`}

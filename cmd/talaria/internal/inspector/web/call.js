@@ -316,12 +316,12 @@ function Content({ item, of, lone, room }) {
   return html`<${Code} text=${write(item)} />`
 }
 
-const endings = { jpeg: 'jpg', plain: 'txt', markdown: 'md', mpeg: 'mp3', 'octet-stream': '', 'x-wav': 'wav' }
+const endings = { jpeg: 'jpg', plain: 'txt', markdown: 'md', mpeg: 'mp3', 'octet-stream': '', document: 'docx', sheet: 'xlsx', presentation: 'pptx', gzip: 'gz' }
 
 // fileName is what a file is called that is saved: as its URI ends, or as what gave it, with
 // the ending of its type.
 function fileName(uri, type, of) {
-  const [family, full = ''] = type.toLowerCase().split(';')[0].trim().split('/'), ending = endings[full] ?? full.replace(/^x-|\+.*|.*\.|[^\w+.-]/g, '').slice(0, 12)
+  const [family, full = ''] = type.toLowerCase().split(';')[0].trim().split('/'), short = full.replace(/^x-|\+.*|.*\.|[^\w+.-]/g, '').slice(0, 12), ending = endings[short] ?? short
   let name = uri.split(/[?#]/)[0].split('/').at(-1)
   try { name = decodeURIComponent(name) } catch { } // as it is written, then
   name = (name || of || 'content').replace(/[^\p{L}\p{N}._-]+/gu, '_').replace(/^\.+/, '').slice(-80) || 'content'
@@ -330,20 +330,19 @@ function fileName(uri, type, of) {
 }
 
 function Media({ kind, type, data, name = '', of }) {
-  const [url, setURL] = useState('')
-  useEffect(() => {
-    if (typeof data !== 'string') return
-    let made = ''
+  const [{ url, size, bad }, show] = useState({})
+  useLayoutEffect(() => {
+    let url
     try {
-      const safe = kind === 'image' ? /^image\/(png|jpeg|gif|webp|avif|svg\+xml)$/ : kind === 'audio' ? /^audio\/[\w.+-]+$/ : /^$/
+      const safe = { image: /^image\/(png|jpeg|gif|webp|avif|bmp|svg\+xml)$/, audio: /^audio\/[\w.+-]+$/ }[kind], own = type.toLowerCase().split(';')[0].trim()
       const bytes = Uint8Array.from(atob(data), c => c.charCodeAt(0))
-      made = URL.createObjectURL(new Blob([bytes], { type: safe.test(type) ? type : 'application/octet-stream' }))
-      setURL(made)
-    } catch { setURL('') }
-    return () => made && URL.revokeObjectURL(made)
+      show({ url: url = URL.createObjectURL(new Blob([bytes], { type: safe?.test(own) ? own : 'application/octet-stream' })), size: bytes.length })
+    } catch { show({}) }
+    return () => url && URL.revokeObjectURL(url)
   }, [data])
   if (!url) return html`<p class="bad">this ${kind} is not valid base64</p>`
-  return html`<figure>${kind === 'image' ? html`<img src=${url} alt=${'image, ' + type} />` : kind === 'audio' ? html`<audio controls src=${url}></audio>` : null}
+  const fail = () => show({ url, size, bad: true })
+  return html`<figure>${bad ? html`<p class="bad">The browser cannot show this ${kind} (${type || 'no type'}, ${count(size, 'byte')}).</p>` : kind === 'image' ? html`<img src=${url} alt=${'image, ' + type} onError=${fail} />` : kind === 'audio' ? html`<audio controls src=${url} onError=${fail}></audio>` : null}
     <figcaption class="dim">${name || type} <a href=${url} download=${fileName(name, type, of)}>save</a></figcaption></figure>`
 }
 
@@ -374,22 +373,21 @@ function Copy({ call, http }) {
   const [said, setSaid] = useState('')
   const box = useRef(null)
   const close = () => { box.current.open = false; box.current.firstElementChild.focus() }
-  const copy = async as => {
+  const copy = async (as, of = kind, done = close) => {
     try {
-      const text = (await get(`/api/export?call=${call.id}&as=${as}&kind=${kind}`)).text
-      await navigator.clipboard.writeText(text)
-      setSaid('copied')
-      close()
-    } catch (e) { setSaid(e.message) }
+      await navigator.clipboard.writeText((await get(`/api/export?call=${call.id}&as=${as}&kind=${of}`)).text)
+      setSaid(done === close ? 'copied' : 'reported')
+      done()
+    } catch (e) { box.current.open = true; setTimeout(setSaid, 50, e.message) } // the menu says it
   }
   const secrets = e => { if (!e.currentTarget.checked) setKind('share'); else if (meant) setKind('raw'); else { e.currentTarget.checked = false; setAsking(true) } }
-  return html`<details class="menu" ref=${box} onToggle=${e => { if (e.currentTarget.open) setSaid(''); setAsking(false) }} onKeyDown=${e => { if (e.key === 'Escape') { e.stopPropagation(); close() } }}>
+  return html`<button class="quiet" title="copy a report in Markdown, with secrets masked" onClick=${() => copy('report', 'share', () => {})}>${said === 'reported' ? 'Copied' : 'Report'}</button><details class="menu" ref=${box} onToggle=${e => { if (e.currentTarget.open) setSaid(''); setAsking(false) }} onKeyDown=${e => { if (e.key === 'Escape') { e.stopPropagation(); close() } }}>
     <summary>${said === 'copied' ? 'Copied' : 'Copy'}</summary><div role="group" aria-label="Copy">
     ${call.result && html`<button onClick=${() => copy('result')}>Result <span class="dim">JSON, as it came</span></button>`}
     ${forms.filter(([as]) => (http || as !== 'curl') && (kindOf(call) !== 'event' || !/curl|go/.test(as))).map(([as, name, what]) => html`<button data-as=${as} onClick=${() => copy(as)}>${name} <span class="dim">${what}</span></button>`)}
     <label><input type="checkbox" checked=${kind === 'raw'} onChange=${secrets} /> with secrets</label>
     ${asking && html`<p>The text will contain tokens, passwords and answers. <button onClick=${() => { meant = true; setKind('raw'); setAsking(false) }}>Copy with secrets</button></p>`}
-    <p class="dim" role="status">${said && said !== 'copied' ? said : kind === 'share' ? 'Secrets are masked. A call with masked secrets cannot be replayed.' : 'Contains secrets: do not share.'}</p></div></details>`
+    <p class="dim" role="status">${said && !/^(copied|reported)$/.test(said) ? said : kind === 'share' ? 'Secrets are masked. A call with masked secrets cannot be replayed.' : 'Contains secrets: do not share.'}</p></div></details>`
 }
 
 export function Asked({ state }) {
@@ -430,19 +428,19 @@ function Question({ q }) {
     } catch (e) { setError(e.message) }
   }
   const key = e => { if (ctrl(e) && e.key === 'Enter') { e.preventDefault(); e.stopPropagation(); if (q.kind !== 'url') say('accept') } }
-  const href = /^https?:\/\//.test(q.url ?? '') ? new URL(q.url).href : null
+  const href = /^https?:\/\//i.test(q.url) && URL.canParse(q.url) && new URL(q.url).href
   const from = (q.calls ?? []).map(c => c.id ? `${c.label} (call ${c.id})` : c.label).join(', '), asks = q.kind === 'sample' ? ' asks a model' : ' asks'
   return html`<section class="question" aria-label="The server asks" tabindex="-1" ref=${box} onKeyDown=${key}>
     <div class="bar"><strong>${q.calls?.length === 1 ? from + asks : 'The server' + asks}</strong>${q.calls?.length !== 1 && html`<span class="dim">${from ? 'during ' + from : 'outside of calls'}</span>`}<span class="space"></span><span class="dim num">waits ${Math.floor(waits / 60)}:${String(waits % 60).padStart(2, '0')}</span></div>
     ${q.message && html`<p class="description">${q.kind === 'sample' && html`<strong>System </strong>`}${q.message}</p>`}
-    ${q.wrong && html`<p class="bad">The server asks you to visit an address that is not opened: ${q.wrong}</p>`}
+    ${q.kind === 'url' && !href && html`<p class="bad">The server asks you to visit an address that is not opened.</p>`}
     ${href && html`<p>The server asks you to visit <strong>${new URL(href).host}</strong>: <a href=${href} target="_blank" rel="noopener noreferrer">${href}</a></p>`}
     ${q.kind === 'form' && html`<${Form} node=${node.current} of=${'question=' + q.id} issues=${issues} all=${true} change=${() => redraw(n => n + 1)} />`}
     ${issues.filter(i => !placing(node.current).has(i.path)).map(i => html`<p class="bad">${seen(i.path)} ${i.message}</p>`)}
     ${q.kind === 'sample' && html`<${Conversation} text=${q.params} /><div class="bar"><label class="label" for=${'sample-' + q.id}>Your answer as the model</label><span class="space"></span><button class="quiet" aria-pressed=${json !== null} onClick=${() => { if (json !== null) try { setText(String(JSON.parse(json).content.text ?? text)) } catch { } setJSON(json === null ? sample() : null) }}>JSON</button></div>
       <textarea id=${'sample-' + q.id} ref=${field} class=${json === null ? '' : 'mono'} rows="9" spellcheck=${json === null} value=${json ?? text} onInput=${e => (json === null ? setText : setJSON)(e.currentTarget.value)}></textarea>`}
     ${error && html`<p class="bad" role="alert">${error}</p>`}
-    <div class="bar">${!q.wrong && html`<button class="primary" onClick=${() => say('accept')}>${q.kind === 'sample' ? 'Answer' : 'Accept'}</button>`}<button onClick=${() => say('decline')}>${q.kind === 'sample' ? 'Refuse' : 'Decline'}</button>
+    <div class="bar">${(q.kind !== 'url' || href) && html`<button class="primary" onClick=${() => say('accept')}>${q.kind === 'sample' ? 'Answer' : 'Accept'}</button>`}<button onClick=${() => say('decline')}>${q.kind === 'sample' ? 'Refuse' : 'Decline'}</button>
       ${q.kind !== 'sample' && html`<button onClick=${() => say('cancel')}>Cancel</button>`}</div></section>`
 }
 

@@ -217,7 +217,7 @@ function Control({ n, path, id, ctx, bad, touch, label }) { // label where no el
   const unset = c.preset === undefined ? 'not set' : 'default: ' + preset(c)
   switch (c.kind) {
     case 'object': return html`<div class="inner"><${Fields} n=${n} path=${path} id=${id} ctx=${ctx} /></div>`
-    case 'list': return html`<${Items} n=${n} path=${path} id=${id} ctx=${ctx} label=${label || c.label || 'list'} />`
+    case 'list': return several(n, ctx) ? html`<${Several} n=${n} id=${id} path=${path} ctx=${ctx} />` : html`<${Items} n=${n} path=${path} id=${id} ctx=${ctx} label=${label || c.label || 'list'} />`
     case 'union': return html`<div class="inner"><select ...${aria} aria-labelledby=${undefined} aria-label=${'kind of ' + (label || c.label || 'value')} value=${n.variant} onChange=${e => { pick(n, +e.currentTarget.value); touch() }}>
       ${c.variants.map((v, i) => html`<option value=${i}>${v.label}</option>`)}</select>
       <${Control} key=${n.variant} n=${n.kinds[n.variant]} path=${path} id=${id + ':v'} ctx=${ctx} label=${label || c.label || 'value'} /></div>`
@@ -243,6 +243,16 @@ function pick(n, i) {
     const old = before.nodes?.get(name)
     if (old?.set && old.text && old.c.kind === node.c.kind && node.c.kind !== 'choice') Object.assign(node, { set: true, text: old.text })
   }
+}
+
+// several tells whether a list is values of a choice, each at most once: the one kind of list that a question has.
+const several = ({ c, items }, { of }) => of.startsWith('question') && c.item?.kind === 'choice' && !c.item.count && !c.first?.length
+  && items.every((x, i) => items.findIndex(y => y.text === x.text) === i && c.item.options.some(o => o.value === x.text))
+
+function Several({ n, id, path, ctx }) {
+  const mine = ctx.issues.filter(i => i.path.startsWith(path + '/')), at = o => n.items.findIndex(x => x.text === o.value)
+  const toggle = o => { if (at(o) >= 0) n.items.splice(at(o), 1); else n.items.push(made(n.c.item, parse(o.value))); n.touched = true; ctx.change() }
+  return html`<div class="several">${n.c.item.options.map(o => html`<label><input type="checkbox" checked=${at(o) >= 0} onChange=${() => toggle(o)} /> ${o.label}</label>`)}</div>${mine.length > 0 && faults(mine, id)}`
 }
 
 function Items({ n, path, id, ctx, label }) {

@@ -1,6 +1,6 @@
 // A resource that a result refers to, which is read where it is shown.
 import { html, useState, useEffect, useRef } from './vendor.js'
-import { get, parse, post } from './program.js'
+import { count, get, parse, post } from './program.js'
 import { plain } from './json.js'
 import { Contents, at, contentOf } from './call.js'
 
@@ -25,7 +25,7 @@ export function Link({ item, room }) {
     setCall('')
     read(at(item, 'uri'), stop.current.signal).then(setCall, e => e.name !== 'AbortError' && setCall({ error: e }))
   }
-  const name = own('title') || own('name') || own('uri'), about = [own('mimeType'), own('size') && own('size') + ' bytes'].filter(Boolean).join(', ')
+  const name = own('title') || own('name') || own('uri'), about = [own('mimeType'), own('size') && count(own('size'), 'byte')].filter(Boolean).join(', ')
   return html`<div class="linked"><div class="bar"><strong>${name}</strong>${about && html`<span class="dim">${about}</span>`}<span class="space"></span>
       ${call?.id && html`<button class="quiet" onClick=${() => setCall(null)}>hide</button>`}<button aria-label=${'Read ' + name} disabled=${call === ''} onClick=${start}>${call === '' ? 'reading…' : 'Read'}</button></div>
     <code class="dim">${own('uri')}</code>${own('description') && html`<p class="description">${own('description')}</p>`}

@@ -119,7 +119,7 @@ export function finder(query) {
   return (text, loose) => { text = text.toLowerCase(); return words.every(w => text.includes(w) || loose && w.length > 3 && w.endsWith('s') && text.includes(w.slice(0, -1))) }
 }
 
-export const count = (n, word) => `${n} ${word}${n === 1 ? '' : 's'}`
+export const count = (n, word) => `${n} ${word}${+n === 1 ? '' : 's'}`
 
 // unseen are characters that are not seen, or change how others are seen; in odd is all
 // that does not stay as it is.

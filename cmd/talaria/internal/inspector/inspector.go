@@ -4,14 +4,16 @@
 package inspector
 
 import (
-	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
-	"strconv"
+	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,10 +23,12 @@ import (
 	"github.com/talaria-go/mcp/cmd/talaria/internal/record"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/tooling/files"
+	"github.com/talaria-go/mcp/internal/tooling/hostrules"
 	"github.com/talaria-go/mcp/internal/tooling/recording"
 	"github.com/talaria-go/mcp/internal/visible"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
+	"github.com/talaria-go/mcp/schema"
 	"github.com/talaria-go/mcp/transport"
 )
 
@@ -190,10 +194,7 @@ func (i *Inspector) connect(ctx context.Context, attempt int, revision protocol.
 	t, err := i.options.Transport(tap, tap.around)
 	i.mask.learn(t)
 	var c *client.Client
-	changed := map[string]chan struct{}{} // has one if a list has
-	for name := range kinds {
-		changed[name] = make(chan struct{}, 1)
-	}
+	changed := newChanges()
 	if err == nil {
 		o := i.options.Client
 		if i.showsViews() {
@@ -208,7 +209,7 @@ func (i *Inspector) connect(ctx context.Context, attempt int, revision protocol.
 		o.OnLog, o.OnNotification = func(client.LogEntry) {}, func(n client.Notification) {
 			for name, kind := range kinds {
 				if n.Method == kind.changed {
-					signal(changed[name])
+					signal(changed.of[name])
 				}
 			}
 		}
@@ -231,11 +232,11 @@ func (i *Inspector) connect(ctx context.Context, attempt int, revision protocol.
 	i.mu.Unlock()
 	if !late && err == nil {
 		i.work.Go(func() {
-			listen(ctx, c, func() { // first: changes before the server has agreed are not notified
+			changed.listen(ctx, c, func() { // first: changes before the server has agreed are not notified
 				for name := range kinds {
-					i.work.Go(func() { i.keepListed(ctx, attempt, name, changed[name]) })
+					i.work.Go(func() { i.keepListed(ctx, attempt, name, changed) })
 				}
-			}, changed)
+			})
 		})
 	}
 	switch {
@@ -254,72 +255,6 @@ func (i *Inspector) showsViews() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return !i.plain
-}
-
-// The times of the subscription to changes of lists: how long lists wait for a server to agree to it, the first
-// and the greatest pause after it has ended, and how long one lasts that has settled.
-const (
-	agreeTime   = 2 * time.Second
-	listenPause = time.Second
-	listenRest  = 30 * time.Second
-)
-
-// filterOf returns the subscription to all lists that a server announces changes of.
-func filterOf(c *client.Client) (f client.Filter, some bool) {
-	known := c.Server().Capabilities
-	f.ToolsListChanged = known.Tools != nil && known.Tools.ListChanged
-	f.PromptsListChanged = known.Prompts != nil && known.Prompts.ListChanged
-	f.ResourcesListChanged = known.Resources != nil && known.Resources.ListChanged
-	f.EventsListChanged = kinds["event"].offered(c)
-	return f, f.ToolsListChanged || f.PromptsListChanged || f.ResourcesListChanged || f.EventsListChanged
-}
-
-// listen subscribes to changes of lists, and calls ready when the server has answered. It subscribes again when
-// a subscription has ended while the connection lives on, and signals all lists then. A server without such
-// notifications is not a failure.
-func listen(ctx context.Context, c *client.Client, ready func(), changed map[string]chan struct{}) {
-	f, some := filterOf(c)
-	once := false
-	for wait := listenPause; some; wait = min(2*wait, listenRest) {
-		agreed, cancel := context.WithTimeout(ctx, agreeTime)
-		s, err := c.Listen(agreed, f, nil) // OnNotification receives it
-		cancel()
-		if err != nil && !once {
-			break
-		}
-		if !once {
-			once = true
-			ready()
-		} else if err == nil {
-			for _, list := range changed {
-				signal(list)
-			}
-		}
-		if began := time.Now(); err == nil {
-			select {
-			case <-s.Done():
-			case <-ctx.Done():
-				return
-			}
-			if time.Since(began) > listenRest {
-				wait = listenPause
-			}
-		}
-		if c.State() == client.StateDisconnected || pause(ctx, wait, nil) != nil {
-			return
-		}
-	}
-	if !once {
-		ready()
-	}
-}
-
-// signal says that there is something to do; what is said twice is one.
-func signal(to chan<- struct{}) {
-	select {
-	case to <- struct{}{}:
-	default:
-	}
 }
 
 // lost notes why there is no connection.
@@ -405,67 +340,6 @@ func (i *Inspector) revisionNow() protocol.Revision {
 	return protocol.Latest
 }
 
-// tap receives the messages of one connection.
-type tap struct {
-	i       *Inspector
-	attempt int
-}
-
-func (t *tap) conn() string { return strconv.Itoa(t.attempt) }
-
-func (t *tap) hear(fromServer bool, message []byte) {
-	dir := recording.Out
-	if fromServer {
-		dir = recording.In
-		t.note(message)
-	}
-	t.i.store.Add(recording.Entry{At: time.Now(), Dir: dir, Conn: t.conn(), Text: message})
-}
-
-// note keeps the first line that is not a message: most often a server logs to
-// standard output.
-func (t *tap) note(message []byte) {
-	text := bytes.TrimSpace(jsonx.Document(message))
-	if len(text) == 0 || text[0] == '{' || text[0] == '[' {
-		return
-	}
-	t.i.mu.Lock()
-	defer t.i.mu.Unlock()
-	if t.attempt == t.i.attempt && t.i.noise == "" {
-		t.i.noise = visible.Line(string(text), visible.Name)
-	}
-}
-
-// around receives the HTTP requests.
-func (t *tap) around(next http.RoundTripper) http.RoundTripper {
-	return record.Exchanging(noting{next, &t.i.reach}, func(body []byte, x record.Exchange) { t.i.store.Exchange(t.conn(), body, x) })
-}
-
-// Write takes what a command writes to standard error.
-func (t *tap) Write(p []byte) (int, error) {
-	i := t.i
-	var lines [][]byte
-	i.mu.Lock()
-	if t.attempt == i.attempt {
-		for rest := p; len(rest) > 0; {
-			part, after, ended := bytes.Cut(rest, []byte{'\n'})
-			i.partial = append(i.partial, part[:min(len(part), maxStderrLine-min(maxStderrLine, len(i.partial)))]...)
-			rest = after
-			if ended || len(i.partial) >= maxStderrLine {
-				lines = append(lines, i.partial)
-				i.stderr = append(i.stderr, visible.Output(string(i.partial), visible.Sentence))
-				i.stderr = i.stderr[max(0, len(i.stderr)-maxStderrLines):]
-				i.partial = nil
-			}
-		}
-	}
-	i.mu.Unlock()
-	for _, line := range lines {
-		i.store.Add(recording.Entry{At: time.Now(), Dir: recording.Err, Conn: t.conn(), Text: line})
-	}
-	return len(p), nil
-}
-
 // Building says that the server has not been built yet, or with a text why it does not build:
 // the program before continues then, if there is one.
 func (i *Inspector) Building(wrong string) {
@@ -522,4 +396,353 @@ func (i *Inspector) repeatable(ctx context.Context, last call) (asTask, ok bool)
 	}
 	e, err := i.find(ctx, "tool", last.Tool)
 	return e.task, err == nil && e.Harmless
+}
+
+// keepListed lists what a connection offers of one kind, and again when it has changed,
+// until ctx ends.
+func (i *Inspector) keepListed(ctx context.Context, attempt int, kind string, changes *changes) {
+	changed := changes.of[kind]
+	for rest := listRest; ; {
+		began := time.Now()
+		within, cancel := context.WithTimeout(ctx, listTime)
+		o, err := i.list(within, kind)
+		cancel()
+		if err != nil {
+			return // there is no connection any more
+		}
+		kept := max(rest, (listShare-1)*time.Since(began))
+		if rest >= longRest {
+			o.Note = fmt.Sprintf("The list changes constantly, so it is refreshed every %v.", kept.Round(100*time.Millisecond))
+		} else if changes.rests.Load() {
+			o.Note = fmt.Sprintf("The server ends each subscription to changes, so they appear after up to %v.", listenRest)
+		}
+		i.offers(attempt, kind, *o)
+		if pause(ctx, kept, nil) != nil {
+			return
+		}
+		if pause(ctx, (listCalm-1)*rest, changed) == nil { // it did not change
+			rest = listRest
+			if o.Note != "" && !changes.rests.Load() {
+				o.Note = ""
+				i.offers(attempt, kind, *o)
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return
+			}
+		} else if rest = min(2*rest, maxRest); ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// offers takes a list of a connection, and tells the page.
+func (i *Inspector) offers(attempt int, kind string, o offer) {
+	o.text, _ = json.Marshal(o) // texts always encode
+	i.mu.Lock()
+	if attempt == i.attempt {
+		i.offered[kind] = &o
+	}
+	i.mu.Unlock()
+	i.pulse.beat()
+}
+
+// list asks for a list, entry by entry.
+func (i *Inspector) list(ctx context.Context, name string) (*offer, error) {
+	k, ok := kinds[name]
+	if !ok {
+		return nil, fmt.Errorf("there is no list of %q", visible.Line(name, visible.Name))
+	}
+	c := i.current()
+	if c == nil {
+		return nil, errNoConnection
+	}
+	o := &offer{Entries: []entry{}}
+	if !k.offered(c) {
+		return o, nil
+	}
+	plain, size, judge := !i.showsViews(), 0, newJudge(&i.schemas, name, c.Revision())
+	for text, err := range c.List(ctx, k.list, k.member, client.NoCache()) {
+		switch own, _ := errors.AsType[*client.Error](err); {
+		case errors.Is(err, client.ErrUnsupported), own != nil && own.Code == protocol.CodeMethodNotFound && k.capability != "":
+			return o, nil
+		case err != nil:
+			o.Error = visible.Text(err.Error(), visible.Sentence)
+		case len(o.Entries) == maxEntries, size > maxListed:
+			o.Error = fmt.Sprintf("the list is too long: these are the first %d entries", len(o.Entries))
+		}
+		if o.Error != "" {
+			break
+		}
+		size += len(text)
+		e := entryOf(k, text, len(o.Entries))
+		if plain { // hosts without views do not look at them
+			e.View = ""
+		}
+		judge.mark(&e)
+		o.Entries = append(o.Entries, e)
+	}
+	if name == "tool" {
+		o.found = hostrules.Server("", o.tools(), c.Server().Instructions)
+	}
+	o.count()
+	return o, nil
+}
+
+// find returns an entry of a list by its name, listing again if it is not known.
+// A resource may be one that is not listed.
+func (i *Inspector) find(ctx context.Context, kind, name string) (entry, error) {
+	i.mu.Lock()
+	o := i.offered[kind]
+	i.mu.Unlock()
+	if o == nil {
+		var err error
+		if o, err = i.list(ctx, kind); err != nil {
+			return entry{}, err
+		}
+	}
+	for _, e := range o.Entries {
+		if e.Name == name {
+			if kind == "template" {
+				e.readVariables()
+			}
+			return e, nil
+		}
+	}
+	if kind == "resource" && name != "" {
+		return entry{Name: name, Label: visible.Line(name, visible.Name), input: textsSchema(nil), raw: json.RawMessage("null")}, nil
+	}
+	return entry{}, fmt.Errorf("the server lists no %s %q", kind, visible.Line(name, visible.Name))
+}
+
+// inputOf returns the schema of what a listed tool or event type takes.
+func (i *Inspector) inputOf(method, name string) (json.RawMessage, bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	kind := "tool"
+	if method == wire.MethodEventsStream {
+		kind = "event"
+	}
+	if o := i.offered[kind]; o != nil {
+		for _, e := range o.Entries {
+			if e.Name == name {
+				return e.input, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// checkOutput checks a result against the tool's output schema. One of a tool that failed
+// needs no structured content (server/tools).
+func (i *Inspector) checkOutput(ctx context.Context, tool string, result *client.CallToolResult) (issues []schema.Issue, checked bool) {
+	e, err := i.find(ctx, "tool", tool)
+	switch {
+	case err != nil || len(e.output) == 0 || string(e.output) == "null" || !i.revisionNow().Has(protocol.FeatureStructuredContent):
+		return nil, false
+	case result.Structured != nil:
+		return i.schemas.check(e.output, result.Structured), true
+	case result.IsError:
+		return nil, false
+	}
+	return []schema.Issue{{Rule: "outputSchema", Message: "has no structuredContent, which a tool with an outputSchema must return"}}, true
+}
+
+// readView reads the result of resources/read, and notes what other hosts would not
+// accept of it.
+func (i *Inspector) readView(uri string, raw json.RawMessage) (*shownView, error) {
+	var r struct {
+		Contents []struct {
+			URI, MIMEType string
+			Text          *string
+			Blob          *string
+			Meta          json.RawMessage `json:"_meta"`
+		}
+	}
+	if err := jsonx.Unmarshal(raw, &r); err != nil || len(r.Contents) == 0 {
+		return nil, fmt.Errorf("the view %s has no contents", visible.Line(uri, visible.Name))
+	}
+	c := r.Contents[0]
+	v := &shownView{URI: visible.Line(uri, visible.Sentence), Granted: map[string][]string{}}
+	note := func(format string, args ...any) {
+		if len(v.Problems) < maxOrigins {
+			v.Problems = append(v.Problems, visible.Line(fmt.Sprintf(format, args...), visible.Sentence))
+		}
+	}
+	switch {
+	case c.Text != nil:
+		v.HTML = *c.Text
+	case c.Blob != nil:
+		text, err := base64.StdEncoding.DecodeString(*c.Blob)
+		if err != nil {
+			return nil, fmt.Errorf("the blob of the view %s is not base64", v.URI)
+		}
+		v.HTML = string(text)
+	default:
+		return nil, fmt.Errorf("the view %s has neither a text nor a blob", v.URI)
+	}
+	if len(v.HTML) > maxView {
+		return nil, fmt.Errorf("the view %s has %d bytes, which exceeds the limit of %d", v.URI, len(v.HTML), maxView)
+	}
+	if !strings.HasPrefix(uri, "ui://") {
+		note("its URI must begin with ui://; got %s", uri)
+	}
+	if c.MIMEType != wire.ViewType {
+		note("its mimeType must be %s; got %q", wire.ViewType, c.MIMEType)
+	}
+	if text := strings.TrimSpace(strings.TrimPrefix(v.HTML, "\ufeff")); !strings.HasPrefix(text, "<!--") && !strings.EqualFold(text[:min(len(text), 14)], "<!doctype html") {
+		note("it must be a whole document, which begins with <!doctype html>")
+	}
+	meta := uiOf(c.Meta)
+	if meta == nil {
+		meta = i.listedUI(uri)
+	}
+	i.grant(v, meta, note)
+	return v, nil
+}
+
+// listedUI is that of the entry of resources/list, which counts where the contents have
+// none.
+func (i *Inspector) listedUI(uri string) json.RawMessage {
+	lists, _ := i.lists()
+	if lists["resource"] != nil {
+		for _, e := range lists["resource"].Entries {
+			if e.Name == uri {
+				var r struct {
+					Meta json.RawMessage `json:"_meta"`
+				}
+				_ = jsonx.Unmarshal(e.raw, &r) // else there is none
+				return uiOf(r.Meta)
+			}
+		}
+	}
+	return nil
+}
+
+// grant gives a view what it declares, as far as it is valid.
+func (i *Inspector) grant(v *shownView, meta json.RawMessage, note func(format string, args ...any)) {
+	var ui struct {
+		CSP         map[string]json.RawMessage `json:"csp"`
+		Permissions map[string]json.RawMessage `json:"permissions"`
+		Border      *bool                      `json:"prefersBorder"`
+	}
+	if len(meta) > 0 {
+		if err := jsonx.Unmarshal(meta, &ui); err != nil {
+			note("its _meta.ui does not decode: %v", err)
+		}
+	}
+	query := url.Values{}
+	for _, name := range domains {
+		var list []string
+		if text := ui.CSP[name]; len(text) > 0 && jsonx.Unmarshal(text, &list) != nil {
+			note("csp.%s must be a list of texts", name)
+			continue
+		}
+		for _, origin := range list {
+			err := wire.CheckViewOrigin(origin, name == domains[0])
+			if err == nil && len(query[name]) == maxOrigins {
+				err = fmt.Errorf("the limit of %d origins is exceeded", maxOrigins)
+			}
+			if err != nil {
+				note("csp.%s: %q is not allowed: %v", name, origin, err)
+				continue
+			}
+			query.Add(name, origin)
+		}
+		if query[name] != nil {
+			v.Granted[name] = query[name]
+		}
+	}
+	for name := range ui.Permissions {
+		v.Asks = append(v.Asks, visible.Line(name, visible.Name))
+	}
+	slices.Sort(v.Asks)
+	v.Query, v.Border = query.Encode(), ui.Border
+}
+
+// counted returns the counts of all lists. i.mu is held.
+func (i *Inspector) counted() (all counts) {
+	for _, o := range i.offered {
+		all.Fails += o.counts.Fails
+		all.Notes += o.counts.Notes
+		all.Broken += o.counts.Broken
+	}
+	return all
+}
+
+// lists returns the lists of the connection, by kind, and the instructions.
+func (i *Inspector) lists() (map[string]*offer, string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	all := map[string]*offer{}
+	for kind, o := range i.offered {
+		all[kind] = o
+	}
+	if i.client == nil {
+		return all, ""
+	}
+	return all, i.client.Server().Instructions
+}
+
+func (i *Inspector) verdict(as string) verdict {
+	v := verdict{Findings: []place{}, Broken: []brokenEntry{}, Results: i.calls.invalid(), Tokens: []weight{}}
+	lists, instructions := i.lists()
+	for _, kind := range []string{"tool", "prompt", "resource", "template", "event"} {
+		if lists[kind] == nil {
+			continue
+		}
+		for _, e := range lists[kind].Entries {
+			if e.Wrong != "" && len(v.Broken) < maxWeighed {
+				v.Broken = append(v.Broken, brokenEntry{kind, e.Name, e.Label, e.Wrong})
+			} else if e.Wrong != "" {
+				v.More++
+			}
+		}
+	}
+	tools := lists["tool"]
+	if tools == nil {
+		return v
+	}
+	names := map[string]string{}
+	for _, e := range tools.Entries {
+		one := weight{e.Name, e.Label, weigh("tool", e)}
+		v.Total += one.Tokens
+		v.Tokens = append(v.Tokens, one)
+		names[visible.Line(e.Name, visible.Name)] = e.Name
+	}
+	v.Tools = len(v.Tokens)
+	slices.SortStableFunc(v.Tokens, func(a, b weight) int { return b.Tokens - a.Tokens })
+	v.Tokens = v.Tokens[:min(len(v.Tokens), maxWeighed)]
+	found := tools.found
+	if as != "" {
+		found = hostrules.Server(as, tools.tools(), instructions)
+	}
+	for _, f := range found[:min(len(found), maxFindings)] {
+		v.Findings = append(v.Findings, place{Row: f.Row(), Name: names[f.Tool]})
+	}
+	v.More += max(len(found), tools.counts.Fails+tools.counts.Notes) - len(v.Findings)
+	return v
+}
+
+// findings returns what hosts do not accept of one tool, with the lines of its
+// definition as it is shown.
+func (i *Inspector) findings(e entry, sent string) []place {
+	lists, _ := i.lists()
+	if lists["tool"] == nil {
+		return nil
+	}
+	var all []place
+	label := visible.Line(e.Name, visible.Name)
+	for _, f := range lists["tool"].found {
+		if f.Tool != label || label == "" {
+			continue
+		}
+		p := place{Row: f.Row(), Name: e.Name}
+		if len(all) < maxPlaces {
+			p.Line = lineOf(sent, pointerOf(f))
+		}
+		all = append(all, p)
+	}
+	return all
 }
