@@ -12,6 +12,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -101,6 +102,9 @@ func TestHostileLists(t *testing.T) {
 			`{"uriTemplate":"note://{x}","name":"x"},{"uriTemplate":"{","name":"x"},{"uriTemplate":"","name":"x"},{"uriTemplate":"{+x}{+y}{+z}","name":"all"}`, nil), 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if strings.Contains(tt.name, "without end") || strings.Contains(tt.name, "10 MB") {
+				testdep.NoRace(t, "one goroutine reads much")
+			}
 			log := &logText{}
 			s := newServer(t, "front", log)
 			g := New(s, nil)

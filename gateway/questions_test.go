@@ -16,6 +16,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/auth"
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 )
 
@@ -136,7 +137,7 @@ func crossing(t *testing.T, users, parallel, rounds int) {
 // How many questions TestCrossing asks: it is small, so that it can run with the race
 // detector. With 100 users, and 13 rounds, it is about 100,000 of four calls at a time.
 var (
-	users  = flag.Int("users", 8, "users in TestCrossing")
+	users  = flag.Int("users", max(4, testdep.Rounds(8, 8)), "users in TestCrossing")
 	rounds = flag.Int("rounds", 3, "rounds of TestCrossing, of two calls that ask twice")
 )
 

@@ -23,6 +23,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/client/config"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -51,7 +52,7 @@ func slowServer(t testing.TB, name string, rev protocol.Revision) string {
 
 // How much the tests below do.
 var (
-	reloads   = flag.Int("reloads", 20, "changes of a file in TestApply")
+	reloads   = flag.Int("reloads", testdep.Rounds(20, 100), "changes of a file in TestApply")
 	isolation = flag.Duration("isolation", time.Second, "time of each half of TestIsolation; from 10 s on it compares latencies")
 	sessions  = flag.Int("sessions", 300, "sessions in TestManySessions")
 )
@@ -81,7 +82,7 @@ func TestApply(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			var calls atomic.Int64
 			var all sync.WaitGroup
-			for i := range 16 {
+			for i := range max(4, testdep.Rounds(8, 16)) {
 				c := connect(t, s, []protocol.Revision{protocol.V20250618, protocol.V20260728}[i%2], nil)
 				for range 4 {
 					all.Go(func() {
