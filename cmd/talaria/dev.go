@@ -10,8 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -42,22 +40,17 @@ instructions that they received when they connected.`
 type devCommand struct {
 	console *console.Console
 	http    string
-	verbose int
 
 	args     []string // of the program
 	tool     *dev.Tool
-	listener net.Listener
-	input    *os.File // standard input
-	logger   zerolog.Logger
+	listener net.Listener    // nil for standard input and output
+	input    *os.File        // standard input
+	left     context.Context // ends with standard input
+	stay     func() bool     // undoes that the end of left ends the wait for a change; nil before such a wait
 	end      context.CancelFunc
 
-	served chan error
-	hello  atomic.Pointer[client.Server] // of the last program that was connected to
-
-	mu      sync.Mutex
 	offered *proxy.Proxy // nil before the first program runs
-	failing bool         // there was no program yet that could be started
-	gone    bool         // standard input has ended
+	served  chan error   // receives once offered is not served any more
 }
 
 func (d *devCommand) command() *cobra.Command {
@@ -66,14 +59,13 @@ func (d *devCommand) command() *cobra.Command {
 		Long:    devHelp,
 		Example: "  talaria dev .\n  talaria dev ./cmd/weather -- -verbose\n  talaria dev --http 127.0.0.1:8080 .\n  talaria install --host claude-desktop --name weather -- talaria dev /home/you/src/weather",
 		Args: func(cmd *cobra.Command, args []string) error {
-			dash := cmd.ArgsLenAtDash()
-			if dash < 0 {
-				dash = len(args)
+			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+				args = args[:dash]
 			}
-			if dash > 1 {
+			if len(args) > 1 {
 				return usage("unexpected argument %q", args[1]).with("arguments of the program stand behind --: talaria dev " + args[0] + " -- ARGS")
 			}
-			return exactly("PACKAGE")(cmd, args[:dash])
+			return exactly("PACKAGE")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d.args = args[1:]
@@ -84,26 +76,19 @@ func (d *devCommand) command() *cobra.Command {
 		return usage("%v", err).with("arguments of the program stand behind --: talaria dev PACKAGE -- ARGS; talaria dev -h lists the flags")
 	})
 	cmd.Flags().StringVar(&d.http, "http", "", "serve HTTP on this `address` of this machine, such as 127.0.0.1:8080; port 0 takes a free one")
-	cmd.Flags().CountVarP(&d.verbose, "verbose", "v", "show information; -vv everything")
 	return cmd
 }
 
 func (d *devCommand) run(ctx context.Context, pkg string) (err error) {
 	ctx, d.end = terminal.UntilSignal(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer d.end()
-	d.logger = zerolog.New(zerolog.ConsoleWriter{Out: d.console.ErrLines(), NoColor: true}).Level(zerolog.WarnLevel - zerolog.Level(min(d.verbose, 2))).With().Timestamp().Logger()
-	if d.http != "" {
-		if err := checkAddress(d.http); err != nil {
-			return err
-		}
-		if d.listener, err = net.Listen("tcp", d.http); err != nil {
-			return usage("--http: %w", err)
-		}
+	d.left, d.served = context.Background(), make(chan error, 1)
+	if d.http == "" {
+		err = d.readInput()
+	} else if d.listener, err = listenHere(d.http); err == nil {
 		defer d.listener.Close() // again, unless it was never served
-		if !onlyHere(d.listener) {
-			return usage("--http %s: others could reach it; take 127.0.0.1", d.http)
-		}
-	} else if err := d.readInput(); err != nil {
+	}
+	if err != nil {
 		return err
 	}
 	temp, err := os.MkdirTemp("", "talaria-dev-")
@@ -111,64 +96,59 @@ func (d *devCommand) run(ctx context.Context, pkg string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	d.served = make(chan error, 1)
 	d.tool = &dev.Tool{Package: pkg, Temp: temp}
-	build := func(ctx context.Context) (dev.Sources, string, error) {
-		d.console.Notef("building %s", pkg)
-		return d.tool.Make(ctx)
+	loop := dev.Loop{Scan: dev.Scan, Failed: d.failed,
+		Make: func(turn context.Context) (dev.Sources, string, error) {
+			d.console.Notef("building %s", pkg)
+			return d.tool.Make(turn)
+		},
+		Start: func(turn context.Context, file string) error { return d.start(turn, ctx, file) },
 	}
-	loop := dev.Loop{Make: build, Start: func(turn context.Context, file string) error { return d.start(turn, ctx, file) }, Scan: dev.Scan, Failed: d.failed}
-	if err := loop.Run(ctx); err != nil {
-		if errors.Is(err, exec.ErrNotFound) {
-			return failed(exitTool, err)
-		}
+	err = loop.Run(ctx)
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return failed(exitTool, err)
+	case err != nil:
 		return usage("%w", err).with("PACKAGE is a directory, such as . or ./cmd/weather, or an import path")
+	case d.offered != nil:
+		d.end()
+		return errors.Join(<-d.served, d.offered.Close())
+	case d.left.Err() != nil:
+		return failed(exitTool, nil)
 	}
-	if d.offered == nil {
-		if d.gone && d.failing {
-			return failed(exitTool, nil)
-		}
-		return nil
-	}
-	d.end()
-	return errors.Join(<-d.served, d.offered.Close())
+	return nil
 }
 
 // readInput passes standard input on through a pipe, which holds what a host sends before
-// there is a program. A host that leaves before that ends the wait for a change.
+// there is a program.
 func (d *devCommand) readInput() error {
 	in, to, err := os.Pipe()
 	if err != nil {
 		return err
 	}
-	d.input = in
+	left, leave := context.WithCancel(context.Background())
+	d.input, d.left = in, left
 	go func() { // it ends with standard input
 		_, _ = io.Copy(to, d.console.In)
 		_ = to.Close()
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if d.gone = true; d.failing {
-			d.end()
-		}
+		leave()
 	}()
 	return nil
 }
 
-// failed says that a program could not be built or started.
+// failed says that a program could not be built or started. A host that leaves ends the
+// wait for the first one.
 func (d *devCommand) failed(err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	text := lines(reason(err).Error())
+	d.console.Failf("%s", text)
 	if d.offered != nil {
-		d.console.Failf("%s", text)
 		d.console.Notef("the program before continues")
 		d.offered.Log(protocol.LevelError, "talaria dev", text)
 		return
 	}
-	d.console.Failf("%s", text)
 	d.console.Notef("waiting for a change")
-	if d.failing = true; d.gone {
-		d.end()
+	if d.stay == nil {
+		d.stay = context.AfterFunc(d.left, d.end)
 	}
 }
 
@@ -177,27 +157,28 @@ const startTime = 30 * time.Second
 
 // start puts the program at file in the place of the one before. serving is the context of
 // what the first one begins.
-func (d *devCommand) start(ctx, serving context.Context, file string) error {
-	limited, stop := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("it does not answer within %s: does it serve standard input and output?", startTime))
+func (d *devCommand) start(ctx, serving context.Context, file string) (err error) {
+	ctx, stop := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("it does not answer within %s: does it serve standard input and output?", startTime))
 	defer stop()
 	name := filepath.Base(file)
-	before := d.hello.Load()
-	var err error
 	if d.offered == nil {
-		err = d.first(limited, serving, file)
-	} else if err = d.offered.Swap(limited, d.connect(file)); err == nil {
-		d.console.Notef("%s is built and serves", name)
+		err = d.first(ctx, serving, file)
+	} else {
+		before := d.offered.Behind()
+		if err = d.offered.Swap(ctx, d.connect(file)); err == nil {
+			d.console.Notef("%s is built and serves", name)
+		}
+		if now := d.offered.Behind(); before.Instructions != now.Instructions || !reflect.DeepEqual(before.Capabilities, now.Capabilities) {
+			d.console.Warnf("clients that are connected keep the capabilities and instructions from before: connect again to have the new ones")
+		}
 	}
-	switch exit, hasEnded := errors.AsType[*transport.ExitError](err); {
-	case hasEnded && exit.State != nil: // what it wrote was shown
-		return fmt.Errorf("%s does not start: %v", name, exit.State)
-	case limited.Err() != nil && ctx.Err() == nil:
-		return fmt.Errorf("%s does not start: %w", name, context.Cause(limited))
-	case err != nil:
+	if exit, ended := errors.AsType[*transport.ExitError](err); ended && exit.State != nil {
+		err = errors.New(exit.State.String()) // what it wrote was shown
+	} else if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
 		return fmt.Errorf("%s does not start: %w", name, err)
-	}
-	if now := d.hello.Load(); before != nil && (before.Instructions != now.Instructions || !reflect.DeepEqual(before.Capabilities, now.Capabilities)) {
-		d.console.Warnf("clients that are connected keep the capabilities and instructions from before: connect again to have the new ones")
 	}
 	d.tool.Keep(file)
 	return nil
@@ -205,13 +186,15 @@ func (d *devCommand) start(ctx, serving context.Context, file string) error {
 
 // first starts the first program, and begins to serve it.
 func (d *devCommand) first(ctx, serving context.Context, file string) error {
-	offered, err := proxy.New(ctx, proxy.Options{One: d.listener == nil, Once: true, Logs: true, Logger: &d.logger, Connect: d.connect(file)})
+	logger := logsOf(d.console, zerolog.WarnLevel)
+	offered, err := proxy.New(ctx, proxy.Options{One: d.listener == nil, Once: true, Logs: true, Logger: &logger, Connect: d.connect(file)})
 	if err != nil {
 		return err
 	}
-	d.mu.Lock()
-	d.offered, d.failing = offered, false
-	d.mu.Unlock()
+	d.offered = offered
+	if d.stay != nil {
+		d.stay()
+	}
 	go func() {
 		defer d.end()
 		if d.listener != nil {
@@ -227,53 +210,27 @@ func (d *devCommand) first(ctx, serving context.Context, file string) error {
 	return nil
 }
 
-// connect starts the program at file for each connection.
-func (d *devCommand) connect(file string) proxy.Connect {
-	return func(ctx context.Context, o *client.Options) (*client.Client, error) {
-		p := &devProgram{file: file, args: d.args, stderr: d.console.ErrLines()}
-		o.Info.Name, o.Info.Version = "talaria-dev", version()
-		o.Reconnect = &client.Backoff{Base: 100 * time.Millisecond, Max: 500 * time.Millisecond, Attempts: maxEnds}
-		c, err := client.Connect(ctx, client.Conn(p.start), o)
-		if err == nil {
-			hello := c.Server()
-			d.hello.Store(&hello)
-		}
-		return c, err
-	}
-}
-
-// devProgram is a program that is started again when it has ended by itself, unless that
-// happens maxEnds times within endsTime.
-type devProgram struct {
-	file   string
-	args   []string
-	stderr io.Writer
-
-	mu     sync.Mutex
-	starts []time.Time // the last ones
-}
-
 const (
-	maxEnds  = 3
-	endsTime = 5 * time.Second
+	maxEnds  = 3               // of a program by itself, before it waits for a change
+	endsTime = 5 * time.Second // within which they happen
 )
 
-func (p *devProgram) start(context.Context) (transport.Conn, error) {
-	p.mu.Lock()
-	p.starts = append(p.starts, time.Now())
-	ends := len(p.starts) - 1 // each start but the first follows an end
-	var within time.Duration
-	if ends >= maxEnds {
-		within = p.starts[ends].Sub(p.starts[ends-maxEnds+1])
-		p.starts = p.starts[1:]
+// connect starts the program at file for each connection, and again when it has ended by
+// itself.
+func (d *devCommand) connect(file string) proxy.Connect {
+	return func(ctx context.Context, o *client.Options) (*client.Client, error) {
+		var starts []time.Time // the last ones; each but the first follows an end
+		start := func(context.Context) (transport.Conn, error) {
+			starts = append(starts, time.Now())
+			if n := len(starts) - maxEnds; n > 0 {
+				if starts = starts[n:]; starts[maxEnds-1].Sub(starts[0]) < endsTime {
+					return nil, fmt.Errorf("the program has ended %d times within %s: the next change starts it again", maxEnds, endsTime)
+				}
+			}
+			return transport.StartCommand(file, d.args, &transport.CommandOptions{Env: os.Environ(), Stderr: d.console.ErrLines(), Grace: 2 * time.Second, MaxMessage: maxMessage})
+		}
+		o.Info.Name, o.Info.Version = "talaria-dev", version()
+		o.Reconnect = &client.Backoff{Base: 100 * time.Millisecond, Max: 500 * time.Millisecond, Attempts: maxEnds}
+		return client.Connect(ctx, client.Conn(start), o)
 	}
-	p.mu.Unlock()
-	if ends >= maxEnds && within < endsTime {
-		return nil, fmt.Errorf("the program has ended %d times within %s: the next change starts it again", maxEnds, endsTime)
-	}
-	conn, err := transport.StartCommand(p.file, p.args, &transport.CommandOptions{Env: os.Environ(), Stderr: p.stderr, Grace: 2 * time.Second, MaxMessage: maxMessage})
-	if err != nil {
-		return nil, err
-	}
-	return conn, nil
 }

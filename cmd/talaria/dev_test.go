@@ -285,6 +285,9 @@ func TestDevEnds(t *testing.T) {
 	m.edit("2")
 	m.stderr.wait(t, "worked is built and serves")
 	c.wants("2 one")
+	m.write("main.go", strings.NewReplacer("VERSION", "3", `"serverInfo"`, `"instructions":"Ask first.","serverInfo"`).Replace(devProgramText))
+	m.stderr.wait(t, "keep the capabilities and instructions from before: connect again")
+	c.wants("3 one")
 	if n := c.Stats().InvalidMessages; n > 0 {
 		t.Errorf("%d messages are none", n)
 	}
@@ -313,7 +316,7 @@ func TestDevUsage(t *testing.T) {
 		{". x", exitUsage, "arguments of the program stand behind --: talaria dev . -- ARGS"},
 		{". -stdio", exitUsage, "arguments of the program stand behind --"},
 		{"./tools", exitUsage, "./tools is not a program: package tools"},
-		{"./nope", exitUsage, "./nope: there is no such directory"},
+		{"./nope", exitUsage, "directory not found"},
 		{"--http 8080 .", exitUsage, "write host:port, such as 127.0.0.1:8080"},
 		{"--http 0.0.0.0:0 .", exitUsage, "others could reach it; take 127.0.0.1"},
 		{"https://example.com/mcp", exitUsage, "malformed import path"},

@@ -107,7 +107,7 @@ func (g *gatewayCommand) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err != nil {
 		return usage("--config: %w", err)
 	}
-	logger := zerolog.New(zerolog.ConsoleWriter{Out: g.console.ErrLines(), NoColor: true}).Level(zerolog.WarnLevel).With().Timestamp().Logger()
+	logger := logsOf(g.console, zerolog.WarnLevel)
 	server := mcp.NewServer(mcp.Info{Name: "talaria-gateway", Version: version()}, &mcp.Options{
 		Logger: &logger, Limits: mcp.Limits{Sessions: g.sessions}, Timeouts: mcp.Timeouts{Session: g.idle},
 	})

@@ -96,7 +96,7 @@ func (p *proxyCommand) run(cmd *cobra.Command, target []string) error {
 	}
 	ctx, stop := terminal.UntilSignal(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	logger := zerolog.New(zerolog.ConsoleWriter{Out: p.console.ErrLines(), NoColor: true}).Level(p.level()).With().Timestamp().Logger()
+	logger := logsOf(p.console, p.level())
 	t, err := p.transport(kindAny, target, p.console.ErrLines())
 	if err != nil {
 		return err
@@ -180,6 +180,26 @@ func checkAddress(address string) error {
 func onlyHere(listener net.Listener) bool {
 	host, _, err := net.SplitHostPort(listener.Addr().String())
 	return err == nil && net.ParseIP(host).IsLoopback()
+}
+
+// listenHere listens at the value of --http, which only this machine must reach.
+func listenHere(address string) (net.Listener, error) {
+	if err := checkAddress(address); err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, usage("--http: %w", err)
+	}
+	if !onlyHere(listener) {
+		return nil, errors.Join(usage("--http %s: others could reach it; take 127.0.0.1", address), listener.Close())
+	}
+	return listener, nil
+}
+
+// logsOf is the logger of a server that writes to standard error.
+func logsOf(c *console.Console, level zerolog.Level) zerolog.Logger {
+	return zerolog.New(zerolog.ConsoleWriter{Out: c.ErrLines(), NoColor: true}).Level(level).With().Timestamp().Logger()
 }
 
 // serveHTTP serves a server at a listener until ctx ends.

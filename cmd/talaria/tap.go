@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -115,12 +113,9 @@ func (t *tapCommand) run(ctx context.Context, target []string) error {
 func (t *tapCommand) serve(ctx context.Context, w *recording.Writer, to *url.URL) error {
 	ctx, stop := terminal.UntilSignal(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	listener, err := net.Listen("tcp", t.http)
+	listener, err := listenHere(t.http)
 	if err != nil {
-		return usage("--http: %w", err)
-	}
-	if !onlyHere(listener) {
-		return errors.Join(usage("--http %s: others could reach it; take 127.0.0.1", t.http), listener.Close())
+		return err
 	}
 	at := listener.Addr().String()
 	web := &http.Server{Handler: record.Proxy(w, to, at), ReadHeaderTimeout: 10 * time.Second}

@@ -45,60 +45,60 @@ type turn struct {
 func (l *Loop) Run(ctx context.Context) error {
 	var sources Sources
 	var seen Snapshot
-	for {
-		began := time.Now()
-		working, stop := context.WithCancelCause(ctx)
-		done := make(chan turn, 1)
-		go func() { done <- l.turn(working) }()
-		finish := func(t turn) {
-			done = nil
-			if t.sources.found() {
-				sources, seen = t.sources, seen.renewed(l.Scan(t.sources), began)
-			}
-			if t.err != nil && working.Err() == nil && sources.found() {
-				l.Failed(t.err)
-			}
-		}
-		look := time.NewTicker(scanInterval)
-		var failed error
-		for changed := false; !changed && failed == nil; {
+	look := time.NewTicker(scanInterval)
+	defer look.Stop()
+	// changed waits for a change of the sources or the end of ctx, unless a turn ends before.
+	changed := func(done <-chan turn) (turn, bool) {
+		for {
 			select {
 			case t := <-done:
-				if finish(t); !sources.found() {
-					failed = t.err
-				}
+				return t, false
 			case <-look.C:
 				start := time.Now()
-				changed = !maps.Equal(l.Scan(sources), seen)
+				if now := l.Scan(sources); !maps.Equal(now, seen) {
+					seen = now
+					return turn{}, true
+				}
 				look.Reset(min(max(scanInterval, scanShare*time.Since(start)), maxInterval))
 			case <-ctx.Done():
-				changed = true
-			}
-		}
-		look.Stop()
-		stop(errChanged)
-		if done != nil {
-			finish(<-done)
-		}
-		if failed != nil || ctx.Err() != nil {
-			return failed
-		}
-		for now := l.Scan(sources); ; now = seen {
-			if pause.For(ctx, quietTime) != nil {
-				return nil
-			}
-			if seen = l.Scan(sources); maps.Equal(now, seen) {
-				break
+				return turn{}, true
 			}
 		}
 	}
-}
-
-// turn makes the program and starts it.
-func (l *Loop) turn(ctx context.Context) turn {
-	sources, file, err := l.Make(ctx)
-	if err == nil {
-		err = l.Start(ctx, file)
+	for ctx.Err() == nil {
+		began := time.Now()
+		look.Reset(scanInterval)
+		working, stop := context.WithCancelCause(ctx)
+		done := make(chan turn, 1)
+		go func() {
+			sources, file, err := l.Make(working)
+			if err == nil {
+				err = l.Start(working, file)
+			}
+			done <- turn{sources, err}
+		}()
+		made, useless := changed(done)
+		if useless {
+			stop(errChanged)
+			made = <-done
+		}
+		stop(nil)
+		if made.sources.found() {
+			sources, seen = made.sources, seen.renewed(l.Scan(made.sources), began)
+		}
+		if !useless {
+			if made.err != nil {
+				if !sources.found() {
+					return made.err
+				}
+				l.Failed(made.err)
+			}
+			changed(nil)
+		}
+		for quiet := false; !quiet && pause.For(ctx, quietTime) == nil; {
+			now := l.Scan(sources)
+			quiet, seen = maps.Equal(now, seen), now
+		}
 	}
-	return turn{sources, err}
+	return nil
 }

@@ -16,7 +16,7 @@ func BenchmarkScan(b *testing.B) {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			b.Fatal(err)
 		}
-		s.Dirs = append(s.Dirs, Dir{Path: dir})
+		s.Packages = append(s.Packages, Package{Dir: dir})
 		for k := range 20 {
 			file := filepath.Join(dir, fmt.Sprintf("f%d_%d.go", n, k))
 			if err := os.WriteFile(file, nil, 0o600); err != nil {

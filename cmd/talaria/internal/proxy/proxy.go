@@ -227,6 +227,12 @@ func (p *Proxy) open(ctx context.Context, session string, way Connect) (*connect
 // Server returns what clients talk to.
 func (p *Proxy) Server() *mcp.Server { return p.server.Load() }
 
+// Behind describes the server behind.
+func (p *Proxy) Behind() client.Server {
+	hello, _ := p.backends.shared.server()
+	return hello
+}
+
 // Conn returns conn as the connection to the one client.
 func (p *Proxy) Conn(conn transport.Conn) transport.Conn { return p.asker.attach(conn) }
 
