@@ -8,7 +8,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/talaria-go/mcp/mcptest"
 )
+
+// TestLint checks that every host accepts the tools, without an exception.
+func TestLint(t *testing.T) {
+	mcptest.New(t, newServer(newBench(t, t.TempDir()))).Lint()
+}
 
 func TestCalculate(t *testing.T) {
 	c := connect(t, newBench(t, t.TempDir()))

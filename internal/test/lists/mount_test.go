@@ -137,6 +137,34 @@ func TestMountFaults(t *testing.T) {
 	}
 }
 
+// Names that two mounts make alike collide, and Unmount takes what came with its server,
+// whatever the prefixes look like.
+func TestMountsAlike(t *testing.T) {
+	server := func(tools ...string) *mcp.Server {
+		s := harness.Bare(mcp.Options{})
+		for _, name := range tools {
+			s.MustAdd(harness.Tool(name))
+		}
+		return s
+	}
+	root, one := server(), server("b_c", "b_x")
+	if err := root.Mount("a", one); err != nil {
+		t.Fatal(err)
+	}
+	if err := root.Mount("a_b", server("c")); err == nil || !strings.Contains(err.Error(), `"a_b_c" is registered already`) {
+		t.Errorf("the same name again: %v", err)
+	}
+	if err := root.Mount("a_b", server("y")); err != nil {
+		t.Fatal(err)
+	}
+	if !root.Unmount("a", one) {
+		t.Error("it was not mounted")
+	}
+	if list := asker(t, root)("tools/list", ""); !strings.Contains(list, `"a_b_y"`) || strings.Contains(list, "a_b_c") || strings.Contains(list, "a_b_x") {
+		t.Errorf("left are %s", list)
+	}
+}
+
 // The child's filter, masking and time limit hold, and what it asks is asked
 // through the parent, in every revision.
 func TestMountKeepsRules(t *testing.T) {

@@ -197,7 +197,8 @@ func values(schema map[string]any) []any {
 		return []any{one}
 	}
 	if list, ok := schema["enum"].([]any); ok {
-		return list
+		typ, is := schema["type"].(string)
+		return slices.DeleteFunc(slices.Clone(list), func(v any) bool { return is && (v == nil) != (typ == "null") })
 	}
 	switch schema["type"] {
 	case "null":
@@ -228,8 +229,8 @@ type limit struct {
 // for lower bounds, and -1 for upper ones, which become lower ones.
 func bound(schema map[string]any, with, without string, sign float64) limit {
 	const bits = 128 // all integers of 64 bits are exact
-	read := func(keyword string) *big.Float {
-		text, ok := schema[keyword].(json.Number)
+	number := func(v any) *big.Float {
+		text, ok := v.(json.Number)
 		if !ok {
 			return nil
 		}
@@ -239,8 +240,24 @@ func bound(schema map[string]any, with, without string, sign float64) limit {
 		}
 		return f.Mul(f, big.NewFloat(sign))
 	}
-	most := limit{value: read(with)}
-	if other := (limit{read(without), true}); other.value != nil {
+	most := limit{value: number(schema[with])}
+	if with == "minimum" || with == "maximum" {
+		var least limit // of the numbers that it lists
+		for _, v := range values(schema) {
+			one := limit{value: number(v)}
+			if _, is := v.(json.Number); is && one.value == nil {
+				least = limit{} // of which one is not known
+				break
+			}
+			if least.value == nil || above(least, one) {
+				least = one
+			}
+		}
+		if above(least, most) {
+			most = least
+		}
+	}
+	if other := (limit{number(schema[without]), true}); other.value != nil {
 		if schema["type"] == "integer" && other.value.IsInt() {
 			other = limit{value: other.value.Add(other.value, big.NewFloat(1))}
 		}
