@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 )
@@ -64,30 +63,6 @@ func newParameter(s *schemas, o object) (*parameter, error) {
 
 // errUnsendable is the end of the error of a parameter that no request can have.
 var errUnsendable = errors.New(": the parameter is left out")
-
-// withoutNull returns a schema that does not take null, which has no form in a style: a
-// required parameter would be there without a value.
-func (s *schemas) withoutNull(schema any) any {
-	t, err := s.inlined(schema)
-	if err != nil {
-		return schema // the operation has the same error
-	}
-	null := map[string]any{"anyOf": tree{"type": "null"}, "oneOf": tree{"type": "null"}, "type": "null", "enum": nil}
-	for _, name := range []string{"anyOf", "oneOf", "type", "enum"} {
-		list, _ := t[name].([]any)
-		kept := slices.DeleteFunc(slices.Clone(list), func(v any) bool { return reflect.DeepEqual(v, null[name]) })
-		switch {
-		case len(kept) == len(list) || len(kept) == 0:
-			continue
-		case len(kept) == 1 && len(t) == 1 && name != "type" && name != "enum":
-			return kept[0]
-		}
-		t = maps.Clone(t)
-		t[name] = kept
-		schema = t
-	}
-	return schema
-}
 
 // described returns a schema with a description, unless it has one.
 func described(schema any, text string) any {

@@ -79,9 +79,6 @@ func (a *asker) Required() (protocol.Result, error) {
 // errGone is the error of a question whose client has hung up.
 var errGone = errors.New("the client went away before it answered")
 
-// grace is how long a question waits for a client that has disconnected and can resume.
-const grace = time.Minute
-
 // whileThere returns a context that ends with asked, or when the client has disconnected
 // and does not resume. The request continues, but no client is left to answer.
 func (a *asker) whileThere(asked context.Context) (context.Context, func()) {

@@ -72,8 +72,6 @@ const (
 
 const (
 	inboxBytes = 768 << 10               // maximum of what waits for a client
-	firstLook  = replica.PollInterval    // until a stream that stands by looks; doubles up to replica.StreamCheck
-	retryFor   = time.Minute             // how long a replica tries to append again what it has not passed on
 	nearlyAll  = scale.MaxValue - 64<<10 // a read of more bytes may have left some behind
 )
 

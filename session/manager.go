@@ -28,7 +28,6 @@ import (
 
 // Defaults of Config.
 const (
-	defaultIdle    = 30 * time.Minute
 	defaultHistory = 16 << 10        // bytes
 	noLimit        = math.MaxInt / 4 // leaves room for arithmetic
 )

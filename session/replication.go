@@ -29,14 +29,9 @@ import (
 // replica ends it.
 
 const (
-	partitions       = 64                 // parts of the store, over which sessions are spread
-	dueIndex         = "due"              // of idle sessions, and of those that end
-	endLeaseTTL      = 30 * time.Second   // lease of the replica that ends a session
-	unusedTTL        = time.Minute        // lives what was never used after initialize
-	stateRetention   = 24 * time.Hour     // is the state kept after it became due, so that OnEnd gets it
-	retentionRefresh = stateRetention / 8 // interval between TTL extensions of a stored session; each costs one write
-	renewBatch       = 256                // sessions that are renewed at once
-	retryInterval    = time.Second        // between attempts to read a session that has changed
+	partitions = 64    // parts of the store, over which sessions are spread
+	dueIndex   = "due" // of idle sessions, and of those that end
+	renewBatch = 256   // sessions that are renewed at once
 )
 
 // sessionKey returns where the state of a session is.

@@ -75,14 +75,11 @@ const (
 )
 
 const (
-	maxFollowers      = 16               // of a session, at each replica and from each
-	maxFollowersTotal = 4096             // at a replica
-	followQueueBytes  = 2 << 20          // bytes that wait for the store, and eventOverhead for each event
-	followBatchBytes  = 256 << 10        // bytes of messages that are written at once
-	maxFollowBatch    = 256              // events that are written at once
-	firstReplyTimeout = time.Second      // time until the first reply, twice
-	firstReplyLimit   = 30 * time.Second // a follower without a reply ends
-	noMemoryLimit     = 10 * time.Second // a follower without memory for what it reads ends
+	maxFollowers      = 16        // of a session, at each replica and from each
+	maxFollowersTotal = 4096      // at a replica
+	followQueueBytes  = 2 << 20   // bytes that wait for the store, and eventOverhead for each event
+	followBatchBytes  = 256 << 10 // bytes of messages that are written at once
+	maxFollowBatch    = 256       // events that are written at once
 )
 
 // resumer brings answers of calls to clients that resume at another replica, of a Manager

@@ -17,14 +17,13 @@ import (
 )
 
 const (
-	answerTTL           = 15 * time.Minute // lifetime of the box of an answer after the last message
-	answerBytes         = 2 << 20          // of messages in such a box that its reader does not have; twice that with an answer
-	maxAnswerBytes      = 1<<20 - 4<<10    // of one message in it; leaves room for a header
-	maxSavedAnswers     = 8                // answers of a session that no client reads, from each replica; and boxes without an answer
-	maxAnswerBoxes      = 64               // boxes of a session from each replica, with those that are read, written or deleted
-	savedAnswerOverhead = 512              // bytes that one counts in addition to its messages
-	maxSavedAtShutdown  = 32 << 20         // bytes of them when the server shuts down
-	deletedAtOnce       = 256              // boxes
+	answerBytes         = 2 << 20       // of messages in such a box that its reader does not have; twice that with an answer
+	maxAnswerBytes      = 1<<20 - 4<<10 // of one message in it; leaves room for a header
+	maxSavedAnswers     = 8             // answers of a session that no client reads, from each replica; and boxes without an answer
+	maxAnswerBoxes      = 64            // boxes of a session from each replica, with those that are read, written or deleted
+	savedAnswerOverhead = 512           // bytes that one counts in addition to its messages
+	maxSavedAtShutdown  = 32 << 20      // bytes of them when the server shuts down
+	deletedAtOnce       = 256           // boxes
 )
 
 // savedAnswers has the boxes of the store in which the answers of calls are for clients

@@ -654,11 +654,6 @@ func (c *Conn) endInput(err error) (stop func()) {
 	return stop
 }
 
-// settleTime is how long cancelled calls may take to write their answers to a
-// client that does not read before the connection is closed, and how long they
-// may take after that.
-const settleTime = time.Second
-
 // ErrStillRunning is the error of a connection whose call, or writing of a response,
 // continues after its time. Its goroutine is abandoned.
 var ErrStillRunning = errors.New("mcp: a running call ignored its end and was abandoned")

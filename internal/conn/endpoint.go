@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/core"
@@ -19,16 +18,6 @@ import (
 
 // endpoint serves what the HTTP transport reads for a Manager.
 type endpoint struct{ *Manager }
-
-// Backend returns the side of m that the HTTP transport serves its requests
-// with.
-func (m *Manager) Backend() streamable.Backend {
-	e := endpoint{m}
-	return streamable.Backend{
-		Revisions: m.Revisions, Serve: e.serve, Notify: e.notify, Batch: e.batch, Session: e.session, EndSession: e.endSession,
-		Listen: e.listen, Connect: e.connect, Refused: e.refused, Draining: m.draining.Load, HeaderParams: e.headerParams,
-	}
-}
 
 // headerParams is the HeaderParams of streamable.Backend. A client that must not see a tool
 // must not learn its parameters either: there are none for it, nor if the Frame
@@ -328,10 +317,6 @@ func (e endpoint) session(id string, r *http.Request) (*session.Session, *protoc
 	x.SetIdentity(identity)
 	return x, nil
 }
-
-// retryAfter is when a client may try again if the reason passes by itself:
-// other clients are in the way, or a store does not answer.
-const retryAfter = time.Second
 
 // tooMany is the error for a session that finds no room.
 func tooMany(err error) *protocol.Error {

@@ -437,13 +437,6 @@ func (m *Manager) ServeListener(ctx context.Context, listener net.Listener, open
 	return err
 }
 
-// The time to wait before accepting is tried again. It doubles from the least
-// to the greatest and starts again after a success.
-const (
-	minAcceptWait = 5 * time.Millisecond
-	maxAcceptWait = time.Second
-)
-
 // accept accepts connections and hands them to serve, which must not wait, until
 // that fails, and returns the reason. Like net/http it tries again when
 // descriptors have run out.
@@ -642,4 +635,54 @@ func (m *Manager) Do(ctx context.Context, id string, fn func(f *frame.Frame) err
 	})
 	_, err = m.Hooks.Dispatcher().Guard(f, func(f *frame.Frame) (protocol.Result, error) { return nil, fn(f) })
 	return cmp.Or(err, frame.Internal(facts.Private{}).Unkept(f))
+}
+
+// Backend returns the side of m that the HTTP transport serves its requests
+// with.
+func (m *Manager) Backend() streamable.Backend {
+	e := endpoint{m}
+	return streamable.Backend{
+		Revisions: m.Revisions, Serve: e.serve, Notify: e.notify, Batch: e.batch, Session: e.session, EndSession: e.endSession,
+		Listen: e.listen, Connect: e.connect, Refused: e.refused, Draining: m.draining.Load, HeaderParams: e.headerParams,
+	}
+}
+
+// replicas returns what m exchanges with other replicas.
+func (m *Manager) replicas() Replicas { return Replicas{m} }
+
+// knows is what core.Server calls Knows.
+func (m *Manager) knows(method, name string) (knowsMethod, knowsName bool) {
+	return m.Hooks.Dispatcher().Knows(method), m.Hooks.Names(method, name)
+}
+
+// sentLong logs each method and name once, of which there are as many as
+// Frame.Labels has.
+func (m *Manager) sentLong(method, name string, size int) {
+	if _, known := m.long.LoadOrStore(method+" "+name, true); known {
+		return
+	}
+	safely.Log(m.Logger.Warn().Str("method", method).Str("name", name).Int("bytes", size),
+		fmt.Sprintf("a message is longer than the %d bytes that clients take by default: send less, such as a page or a link to a resource, or raise the limit of the client", facts.MaxMessage))
+}
+
+// endSession ends a session of HTTP. A nil reason is core.ErrSessionClosed.
+func (m *Manager) endSession(s core.Session, reason error) error {
+	x, ok := s.(*session.Session)
+	if !ok || x.Context().Err() != nil {
+		return ErrSessionNotFound
+	}
+	if reason == nil {
+		reason = core.ErrSessionClosed
+	}
+	return m.Sessions.Stop(x, reason)
+}
+
+// asker makes the Asker of a request. The client of a legacy session is asked as the
+// session itself does, within the limits that the Manager has for the number of
+// unanswered questions and for the time.
+func (m *Manager) asker(of core.AskerRequest) core.Asker {
+	if x, ok := of.Session.(*session.Session); ok {
+		return &boundedAsker{x.Asker(of), x, m}
+	}
+	return m.Askers(of)
 }

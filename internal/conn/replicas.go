@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/talaria-go/mcp/internal/bus"
 	"github.com/talaria-go/mcp/internal/core"
@@ -32,14 +31,8 @@ type letter struct {
 	Message *protocol.Message `json:"message,omitempty"`
 }
 
-// postTimeout bounds how long a client waits until another replica has a message.
-const postTimeout = 5 * time.Second
-
 // Replicas passes messages between a Manager and the other replicas of its server.
 type Replicas struct{ *Manager }
-
-// replicas returns what m exchanges with other replicas.
-func (m *Manager) replicas() Replicas { return Replicas{m} }
 
 // tell tells all other replicas.
 func (r Replicas) tell(kind string, l letter) error {

@@ -7,8 +7,6 @@ import (
 	"fmt"
 
 	"github.com/talaria-go/mcp/internal/core"
-	"github.com/talaria-go/mcp/internal/facts"
-	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/session"
 )
@@ -19,33 +17,6 @@ var ErrSessionNotFound = errors.New("mcp: there is no such session")
 // ErrSlowClient is returned when a message is dropped because the client does
 // not read those that wait for it already.
 var ErrSlowClient = errors.New("mcp: the client is too far behind; the message was dropped")
-
-// knows is what core.Server calls Knows.
-func (m *Manager) knows(method, name string) (knowsMethod, knowsName bool) {
-	return m.Hooks.Dispatcher().Knows(method), m.Hooks.Names(method, name)
-}
-
-// sentLong logs each method and name once, of which there are as many as
-// Frame.Labels has.
-func (m *Manager) sentLong(method, name string, size int) {
-	if _, known := m.long.LoadOrStore(method+" "+name, true); known {
-		return
-	}
-	safely.Log(m.Logger.Warn().Str("method", method).Str("name", name).Int("bytes", size),
-		fmt.Sprintf("a message is longer than the %d bytes that clients take by default: send less, such as a page or a link to a resource, or raise the limit of the client", facts.MaxMessage))
-}
-
-// endSession ends a session of HTTP. A nil reason is core.ErrSessionClosed.
-func (m *Manager) endSession(s core.Session, reason error) error {
-	x, ok := s.(*session.Session)
-	if !ok || x.Context().Err() != nil {
-		return ErrSessionNotFound
-	}
-	if reason == nil {
-		reason = core.ErrSessionClosed
-	}
-	return m.Sessions.Stop(x, reason)
-}
 
 // sessionPeer sends to the stream of a session what belongs to no request.
 type sessionPeer struct{ session *session.Session }
@@ -68,17 +39,7 @@ func Post(ctx context.Context, x *session.Session, message []byte) error {
 	return nil
 }
 
-// asker makes the Asker of a request. The client of a legacy session is asked as the
-// session itself does, within the limits that the Manager has for the number of
-// unanswered questions and for the time.
-func (m *Manager) asker(of core.AskerRequest) core.Asker {
-	if x, ok := of.Session.(*session.Session); ok {
-		return &boundedAsker{x.Asker(of), x, m}
-	}
-	return m.Askers(of)
-}
-
-// boundedAsker asks the client of a session within those limits.
+// boundedAsker asks the client of a session within the limits of its Manager.
 type boundedAsker struct {
 	core.Asker
 	session *session.Session

@@ -77,9 +77,6 @@ func (one *stream) tellOpened() {
 	}
 }
 
-// aged is when the client of a stream that has reached its age is to come back.
-const aged = time.Millisecond
-
 // ask asks the stream to end, unless that was done.
 func (one *stream) ask(retry time.Duration) {
 	one.set.mu.Lock()
@@ -126,14 +123,10 @@ func (s *streamSet) those() (list []*stream) {
 	return list
 }
 
-// How streams end: this many in a second if no time is given, each asked to
-// reconnect at a different time within comeBack, or longer if they are many for
-// the time. They are checked every beat.
-const (
-	endRate  = 2000
-	comeBack = 5 * time.Second
-	beat     = 10 * time.Millisecond
-)
+// endRate is how many streams end in a second if no time is given. Each is asked to
+// reconnect at a different time within comeBack, or longer if they are many for the
+// time. They are checked every beat.
+const endRate = 2000
 
 // drain asks all streams to end, evenly over the time that there is until the
 // deadline of ctx; the rest at once when ctx ends before.

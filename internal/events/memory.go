@@ -1,12 +1,10 @@
 package events
 
 import (
-	"context"
 	"slices"
 	"sort"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/scale"
 )
 
@@ -41,74 +39,6 @@ type memory struct {
 	now   scale.Rev // a time of the store's clock at which the tail had all events
 	old   part      // the page that was read last by a reader further behind
 	used  time.Time
-}
-
-// memoryOf returns the memory of a box, and drops those that have no reader any more. If
-// the logs were born again since birth, it is an empty one, which is not kept. l.mu is held.
-func (l *Logs) memoryOf(box, birth string) *memory {
-	if birth != l.birth {
-		return new(memory)
-	}
-	now := time.Now()
-	m := l.memory[box]
-	if m == nil {
-		m = new(memory)
-		l.memory[box] = m
-		for other, old := range l.memory {
-			if other != box && now.Sub(old.used) > memoryTime {
-				delete(l.memory, other)
-			}
-		}
-	}
-	m.used = now
-	return m
-}
-
-// load returns what follows a position of a box, but nothing up to oldest. now is a time of
-// the store's clock before the call.
-func (l *Logs) load(ctx context.Context, box, birth string, after, oldest, now scale.Rev) (part, error) {
-	l.mu.Lock()
-	m, base := l.memoryOf(box, birth), part{from: after, to: max(after, oldest)}
-	switch {
-	case m.known && after >= m.tail.from:
-		base = m.tail
-	case after >= m.old.from && after < m.old.to:
-		defer l.mu.Unlock()
-		return m.old.behind(after), nil
-	}
-	l.mu.Unlock()
-	messages, _, err := l.config.Store.Read(ctx, box, base.to, "")
-	if err != nil {
-		return part{}, err
-	}
-	if len(messages) > 0 && len(base.events) == 0 && messages[0].Prev > base.from { // some are missing
-		base.from = base.to
-	}
-	read, size := l.open(box, birth, base.to, messages)
-	// A page ends at about scale.MaxValue. That there is no more is known for certain
-	// only if a Read returns nothing.
-	read.more = size > scale.MaxValue/2
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.memoryOf(box, birth).keep(base, read, after, now).behind(after), nil
-}
-
-// open returns messages of a box, of which the first follows a position. size is what the
-// store has sent.
-func (l *Logs) open(box, birth string, after scale.Rev, messages []scale.Message) (read part, size int) {
-	read = part{from: after, to: after, events: make([]Event, 0, len(messages))}
-	for i, m := range messages {
-		if i == 0 {
-			read.from = max(after, m.Prev)
-		}
-		size += len(m.Data)
-		text, _, err := l.config.Seal.Open(m.Data, seal.Binding(sealedUse, box))
-		if err != nil {
-			text = nil
-		}
-		read.add(Event{text, cursorAt(birth, m.Rev), m.Rev})
-	}
-	return read, size
 }
 
 // keep keeps what was read at the end of base, and returns a part that begins at after or

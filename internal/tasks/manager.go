@@ -45,7 +45,6 @@ import (
 
 // The limits that a zero Config stands for.
 const (
-	DefaultTTL     = time.Hour
 	DefaultMax     = 10_000
 	DefaultRunning = 64
 	DefaultMemory  = 256 << 20 // bytes

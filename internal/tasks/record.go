@@ -15,10 +15,6 @@ func patience(r *Record) time.Duration {
 	return min(cmp.Or(r.PollInterval, time.Second), mostPatience) + time.Second
 }
 
-// mostPatience bounds how long a shutdown waits for a client of a task that
-// asks rarely.
-const mostPatience = 10 * time.Second
-
 // progressKey is where the _meta of a task's state has its Progress. The
 // extension has none: it gives tasks only a message.
 const progressKey = "io.github.talaria-go/progress"

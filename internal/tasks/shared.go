@@ -18,16 +18,12 @@ import (
 )
 
 const (
-	slots   = 4                // parts of the store, over which tasks are spread
-	running = "running"        // the index of tasks whose replica has to renew them
-	queued  = "queued"         // begins the indexes of those that wait for a worker
-	batch   = 256              // tasks that are renewed at once
-	atOnce  = time.Millisecond // after which one is due that a replica gives away
-	maxLost = 3                // runs of a task that may lose their replica
+	slots   = 4         // parts of the store, over which tasks are spread
+	running = "running" // the index of tasks whose replica has to renew them
+	queued  = "queued"  // begins the indexes of those that wait for a worker
+	batch   = 256       // tasks that are renewed at once
+	maxLost = 3         // runs of a task that may lose their replica
 )
-
-// DefaultLease is how long a task that was not renewed still has its replica.
-const DefaultLease = 15 * time.Second
 
 // lease is Lease or its default.
 func (s *Shared) lease() time.Duration { return cmp.Or(s.Lease, DefaultLease) }

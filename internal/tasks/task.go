@@ -416,9 +416,6 @@ func (t *Task) Note(p wire.Progress) error {
 	return nil
 }
 
-// noteEvery is how often a Shared gets notes of one task.
-const noteEvery = time.Second
-
 // holdsBack reports whether a note comes too soon after one that was kept. It will
 // be kept then.
 func (t *Task) holdsBack() bool {

@@ -1,6 +1,7 @@
 package hostrules
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -240,3 +241,293 @@ func (c *checker) hidden(what, text string) {
 
 // shown returns text of a peer for a finding.
 func shown(text string) string { return visible.Line(text, maxShown) }
+
+// results checks a schema of results.
+func (c *checker) results(text json.RawMessage) {
+	if !bytes.Contains(text, []byte("schema")) {
+		return // what it looks for has this in its name, and an escape of a letter there is unusual
+	}
+	if dialect, ok := parse(text)["$schema"].(string); ok && !strings.Contains(dialect, "2020-12") {
+		c.report("dialect", "the schema of results is of %, and claude.ai refuses draft-07 there", dialect)
+	}
+}
+
+// note notes keywords and formats that some host refuses, and hidden characters.
+func (c *checker) note(n *node) {
+	if dialect, ok := n.schema["$schema"].(string); ok && len(c.path) == 0 && !strings.Contains(dialect, "draft-07") {
+		c.report("dialect", "the schema of arguments is of %, and VS Code left out such tools", dialect)
+	}
+	for _, k := range []string{"description", "title"} {
+		if text, ok := n.schema[k].(string); ok {
+			c.hidden(k, text)
+		}
+	}
+	for _, k := range rare {
+		if v, there := n.schema[k]; there && v != false && (len(c.path) > 0 || !slices.Contains(rareRoot[:], k)) {
+			c.report("keyword", "llguidance or Gemini refuses %", k)
+		}
+	}
+	format, ok := n.schema["format"].(string)
+	if !ok || strings.Contains(formats, " "+format+" ") {
+		return
+	}
+	if n.types&kindNumber != 0 && strings.Contains(" int32 int64 float double ", " "+format+" ") {
+		return
+	}
+	c.report("format", "llguidance or Gemini refuses the format %", format)
+}
+
+// arguments checks a schema of arguments.
+func (c *checker) arguments(text json.RawMessage) {
+	root := parse(text)
+	object := root["type"] == "object"
+	if !object {
+		c.report("root-type", "the arguments are not of type object, and Claude Code drops all tools of the server", "")
+	}
+	if root == nil {
+		return
+	}
+	for _, k := range unions {
+		if _, there := root[k]; there {
+			c.report("root-union", "Claude's API refuses % at the root", k)
+		}
+	}
+	for _, k := range rareRoot {
+		if _, there := root[k]; there {
+			c.report("root-if", "Claude Code drops a tool with % at the root", k)
+		}
+	}
+	properties, there := root["properties"].(map[string]any)
+	if !there && object {
+		c.report("properties", "OpenAI refuses an object without properties", "")
+	}
+	for _, name := range sorted(properties) {
+		if len(name) > maxMember || !plainName(name, "-.") {
+			c.path = []string{"properties", name}
+			c.report("member", "Claude's API takes 1 to 64 letters, digits, _ . and - in the name of an argument, not \"%\"", name)
+		}
+	}
+	c.walker = walker{root: root}
+	c.schema(root, place{grammar: true})
+}
+
+// schema checks a schema and what is in it.
+func (c *checker) schema(v any, at place) {
+	s, ok := v.(map[string]any)
+	if !ok {
+		if v == true && !at.adds {
+			c.report("type-none", "any value is accepted, and Vertex refuses a schema without a type", "")
+		}
+		return
+	}
+	if _, again := s[mark].(visited); again {
+		return
+	}
+	s[mark] = visited{}
+	if c.depth++; c.depth > MaxDepth {
+		c.report("unchecked", "lint looks % levels deep", strconv.Itoa(MaxDepth))
+	} else {
+		c.node(&node{schema: s, has: keywordsOf(s), types: kindsOf(s), place: at})
+	}
+	c.depth--
+}
+
+// node checks what a schema has, and what is in it.
+func (c *checker) node(n *node) {
+	c.types(n)
+	c.values(n.schema)
+	if pattern, ok := n.schema["pattern"].(string); ok {
+		c.pattern(pattern, n.grammar && n.text())
+	}
+	if n.grammar {
+		c.sizes(n)
+	}
+	if c.notes != nil {
+		c.notes(c, n)
+	}
+	if ref, ok := n.schema["$ref"].(string); ok {
+		c.reference(ref, n.place)
+	}
+	c.children(n)
+}
+
+// types checks what says of which type a value is.
+func (c *checker) types(n *node) {
+	if list, ok := n.schema["type"].([]any); ok {
+		text, _ := json.Marshal(list)
+		c.report("type-list", "Gemini refuses the list of types %", string(text))
+	}
+	if n.types == 0 && !n.adds && n.has&(kRef|kAnyOf|kOneOf|kAllOf) == 0 {
+		switch description, _ := n.schema["description"].(string); {
+		case n.has&(kEnum|kConst) != 0:
+			c.reportAs("type-none", "an enum without a type is refused by Vertex", "", false)
+		case len(c.path) > 0:
+			c.reportAs("type-none", "any value is accepted, and Vertex refuses a schema without a type", "", description == "")
+		}
+	}
+	_, tuple := n.schema["items"].([]any)
+	switch {
+	case tuple || n.has&kPrefixItems != 0:
+		c.report("items", "OpenAI and Gemini refuse a tuple", "")
+	case n.types&kindArray != 0 && n.has&kItems == 0:
+		c.report("items", "OpenAI and Gemini refuse an array without items", "")
+	}
+	if n.adds || n.has&kRef != 0 {
+		return
+	}
+	required, _ := n.schema["required"].([]any)
+	properties, _ := n.schema["properties"].(map[string]any)
+	for _, name := range required {
+		name, _ := name.(string)
+		if _, there := properties[name]; !there {
+			c.report("required", "Gemini refuses the required name \"%\", which is not a property", name)
+		}
+	}
+}
+
+// values checks enum and const.
+func (c *checker) values(s map[string]any) {
+	list, _ := s["enum"].([]any)
+	number, blank := "", false
+	for _, v := range list {
+		if n := numeral(v); n != "" {
+			number = n
+		}
+		blank = blank || v == "" || v == nil
+	}
+	if number != "" {
+		c.report("enum-number", "Gemini takes texts in an enum, not %", number)
+	}
+	if blank {
+		c.report("enum-blank", "Gemini refuses an empty text or null in an enum", "")
+	}
+	if n := numeral(s["const"]); n != "" {
+		c.report("enum-number", "Gemini takes texts as a const, not %", n)
+	}
+}
+
+// pattern checks a regular expression. grammar is set if llama.cpp reads it.
+func (c *checker) pattern(p string, grammar bool) {
+	look, python := read(p)
+	switch {
+	case look:
+		c.report("pattern-look", "OpenAI refuses look-around, in %", p)
+	case !python:
+		c.report("pattern", "OpenAI cannot compile %", p)
+	case grammar:
+		plain, most := plainly(p)
+		if !plain {
+			c.report("pattern-plain", "llama.cpp cannot read %", p)
+		} else if most >= 2000 {
+			c.report("repeat", "llama.cpp refuses a repetition of "+strconv.Itoa(most)+", in %", p)
+		}
+	}
+}
+
+// sizes checks repetitions that llama.cpp counts.
+func (c *checker) sizes(n *node) {
+	if n.has&(kRef|kAnyOf|kOneOf|kConst|kEnum) != 0 {
+		return
+	}
+	if _, pattern := n.schema["pattern"]; n.types&kindString != 0 && !pattern && n.has&kAllOf == 0 && !slices.Contains(ownGrammar, n.schema["format"]) {
+		c.size(n, "minLength")
+		c.size(n, "maxLength")
+	}
+	if n.types.may(kindArray) && n.has&(kItems|kPrefixItems) != 0 {
+		c.size(n, "minItems")
+		c.size(n, "maxItems")
+	}
+}
+
+// size checks one count.
+func (c *checker) size(n *node, keyword string) {
+	if count, ok := n.schema[keyword].(json.Number); ok {
+		if f, err := count.Float64(); err != nil || f >= 2000 {
+			c.report("repeat", "llama.cpp refuses "+keyword+" %", string(count))
+		}
+	}
+}
+
+// reference checks a $ref and follows it.
+func (c *checker) reference(ref string, at place) {
+	if c.refs[ref] {
+		return
+	}
+	if c.refs == nil {
+		c.refs = map[string]bool{}
+	}
+	c.refs[ref] = true
+	c.report("ref", "Claude's managed agents and Nova refuse $ref %", ref)
+	fragment, local := strings.CutPrefix(ref, "#")
+	if !local {
+		return
+	}
+	var target any = c.root
+	path := c.path
+	c.path = nil // within reports, the place is that of the target
+	if fragment != "" {
+		for _, segment := range strings.Split(strings.TrimPrefix(fragment, "/"), "/") {
+			segment = unescaped(segment)
+			switch in := target.(type) {
+			case map[string]any:
+				target = in[segment]
+			case []any:
+				target = nil
+				if n, err := strconv.Atoi(segment); err == nil && 0 <= n && n < len(in) {
+					target = in[n]
+				}
+			default:
+				target = nil
+			}
+			if target == nil {
+				break
+			}
+			c.path = append(c.path, segment)
+		}
+	}
+	if target != nil {
+		c.schema(target, at)
+	}
+	c.path = path
+}
+
+// children checks the schemas within n.
+func (c *checker) children(n *node) {
+	grammar := n.grammarParts()
+	for i := range below {
+		b := &below[i]
+		v, there := n.schema[b.name]
+		if !there {
+			continue
+		}
+		within := place{adds: b.adds, grammar: n.grammar && grammar&b.keyword != 0}
+		if b.keyword&(kAnyOf|kOneOf) != 0 && (n.types != 0 || len(c.path) == 0) {
+			within.adds = true // alternatives of what has a type, or of the arguments as a whole
+		}
+		c.path = append(c.path, b.name)
+		switch v := v.(type) {
+		case map[string]any:
+			if !b.named {
+				c.schema(v, within)
+				break
+			}
+			for _, name := range sorted(v) {
+				c.child(name, v[name], within)
+			}
+		case []any:
+			for i, v := range v {
+				c.child(strconv.Itoa(i), v, within)
+			}
+		default:
+			c.schema(v, within)
+		}
+		c.path = c.path[:len(c.path)-1]
+	}
+}
+
+// child checks a schema one step further.
+func (c *checker) child(segment string, v any, at place) {
+	c.path = append(c.path, segment)
+	c.schema(v, at)
+	c.path = c.path[:len(c.path)-1]
+}

@@ -77,7 +77,8 @@ func kindsOf(s map[string]any) (set kinds) {
 }
 
 // kindOf returns the set of one type.
-func kindOf(name any) kinds {
+func kindOf(v any) kinds {
+	name, _ := v.(string)
 	switch name {
 	case "string":
 		return kindString
@@ -132,40 +133,6 @@ func parse(text json.RawMessage) (schema map[string]any) {
 	return schema
 }
 
-// arguments checks a schema of arguments.
-func (c *checker) arguments(text json.RawMessage) {
-	root := parse(text)
-	object := root["type"] == "object"
-	if !object {
-		c.report("root-type", "the arguments are not of type object, and Claude Code drops all tools of the server", "")
-	}
-	if root == nil {
-		return
-	}
-	for _, k := range unions {
-		if _, there := root[k]; there {
-			c.report("root-union", "Claude's API refuses % at the root", k)
-		}
-	}
-	for _, k := range rareRoot {
-		if _, there := root[k]; there {
-			c.report("root-if", "Claude Code drops a tool with % at the root", k)
-		}
-	}
-	properties, there := root["properties"].(map[string]any)
-	if !there && object {
-		c.report("properties", "OpenAI refuses an object without properties", "")
-	}
-	for _, name := range sorted(properties) {
-		if len(name) > maxMember || !plainName(name, "-.") {
-			c.path = []string{"properties", name}
-			c.report("member", "Claude's API takes 1 to 64 letters, digits, _ . and - in the name of an argument, not \"%\"", name)
-		}
-	}
-	c.walker = walker{root: root}
-	c.schema(root, place{grammar: true})
-}
-
 // unions are the keywords of alternatives and of schemas that all apply.
 var unions = [...]string{"anyOf", "oneOf", "allOf"}
 
@@ -175,102 +142,10 @@ type place struct {
 	grammar bool // llama.cpp makes a part of its grammar of it
 }
 
-// schema checks a schema and what is in it.
-func (c *checker) schema(v any, at place) {
-	s, ok := v.(map[string]any)
-	if !ok {
-		if v == true && !at.adds {
-			c.report("type-none", "any value is accepted, and Vertex refuses a schema without a type", "")
-		}
-		return
-	}
-	if _, again := s[mark].(visited); again {
-		return
-	}
-	s[mark] = visited{}
-	if c.depth++; c.depth > MaxDepth {
-		c.report("unchecked", "lint looks % levels deep", strconv.Itoa(MaxDepth))
-		c.depth--
-		return
-	}
-	defer func() { c.depth-- }()
-	n := &node{schema: s, has: keywordsOf(s), types: kindsOf(s), place: at}
-	c.types(n)
-	c.values(s)
-	if pattern, ok := s["pattern"].(string); ok {
-		c.pattern(pattern, at.grammar && n.text())
-	}
-	if at.grammar {
-		c.sizes(n)
-	}
-	if c.notes != nil {
-		c.notes(c, n)
-	}
-	if ref, ok := s["$ref"].(string); ok {
-		c.reference(ref, at)
-	}
-	c.children(n)
-}
-
 // text reports whether llama.cpp reads n as a text.
 func (n *node) text() bool {
 	return n.types.may(kindString) && n.has&(kRef|kAnyOf|kOneOf|kConst|kEnum|kAllOf) == 0 &&
 		(n.types != 0 || n.has&(kProperties|kItems|kPrefixItems) == 0)
-}
-
-// types checks what says of which type a value is.
-func (c *checker) types(n *node) {
-	if list, ok := n.schema["type"].([]any); ok {
-		text, _ := json.Marshal(list)
-		c.report("type-list", "Gemini refuses the list of types %", string(text))
-	}
-	if n.types == 0 && !n.adds && n.has&(kRef|kAnyOf|kOneOf|kAllOf) == 0 {
-		switch description, _ := n.schema["description"].(string); {
-		case n.has&(kEnum|kConst) != 0:
-			c.reportAs("type-none", "an enum without a type is refused by Vertex", "", false)
-		case len(c.path) > 0:
-			c.reportAs("type-none", "any value is accepted, and Vertex refuses a schema without a type", "", description == "")
-		}
-	}
-	_, tuple := n.schema["items"].([]any)
-	switch {
-	case tuple || n.has&kPrefixItems != 0:
-		c.report("items", "OpenAI and Gemini refuse a tuple", "")
-	case n.types&kindArray != 0 && n.has&kItems == 0:
-		c.report("items", "OpenAI and Gemini refuse an array without items", "")
-	}
-	if n.adds || n.has&kRef != 0 {
-		return
-	}
-	required, _ := n.schema["required"].([]any)
-	properties, _ := n.schema["properties"].(map[string]any)
-	for _, name := range required {
-		name, _ := name.(string)
-		if _, there := properties[name]; !there {
-			c.report("required", "Gemini refuses the required name \"%\", which is not a property", name)
-		}
-	}
-}
-
-// values checks enum and const.
-func (c *checker) values(s map[string]any) {
-	list, _ := s["enum"].([]any)
-	number, blank := "", false
-	for _, v := range list {
-		if n := numeral(v); n != "" {
-			number = n
-		}
-		blank = blank || v == "" || v == nil
-	}
-	if number != "" {
-		c.report("enum-number", "Gemini takes texts in an enum, not %", number)
-	}
-	if blank {
-		c.report("enum-blank", "Gemini refuses an empty text or null in an enum", "")
-	}
-	if n := numeral(s["const"]); n != "" {
-		c.report("enum-number", "Gemini takes texts as a const, not %", n)
-	}
 }
 
 // numeral returns a number or a boolean as JSON has it, and "" for another value.
@@ -284,96 +159,18 @@ func numeral(v any) string {
 	return ""
 }
 
-// pattern checks a regular expression. grammar is set if llama.cpp reads it.
-func (c *checker) pattern(p string, grammar bool) {
-	look, python := read(p)
-	switch {
-	case look:
-		c.report("pattern-look", "OpenAI refuses look-around, in %", p)
-	case !python:
-		c.report("pattern", "OpenAI cannot compile %", p)
-	case grammar:
-		plain, most := plainly(p)
-		if !plain {
-			c.report("pattern-plain", "llama.cpp cannot read %", p)
-		} else if most >= 2000 {
-			c.report("repeat", "llama.cpp refuses a repetition of "+strconv.Itoa(most)+", in %", p)
-		}
-	}
-}
-
-// sizes checks repetitions that llama.cpp counts.
-func (c *checker) sizes(n *node) {
-	if n.has&(kRef|kAnyOf|kOneOf|kConst|kEnum) != 0 {
-		return
-	}
-	if _, pattern := n.schema["pattern"]; n.types&kindString != 0 && !pattern && n.has&kAllOf == 0 && !slices.Contains(ownGrammar, n.schema["format"]) {
-		c.size(n, "minLength")
-		c.size(n, "maxLength")
-	}
-	if n.types.may(kindArray) && n.has&(kItems|kPrefixItems) != 0 {
-		c.size(n, "minItems")
-		c.size(n, "maxItems")
-	}
-}
-
 // ownGrammar are the formats for which llama.cpp has a grammar.
 var ownGrammar = []any{"uuid", "date", "time", "date-time"}
-
-// size checks one count.
-func (c *checker) size(n *node, keyword string) {
-	if count, ok := n.schema[keyword].(json.Number); ok {
-		if f, err := count.Float64(); err != nil || f >= 2000 {
-			c.report("repeat", "llama.cpp refuses "+keyword+" %", string(count))
-		}
-	}
-}
 
 // rareRoot are the keywords at the root of arguments that rule root-if reports.
 var rareRoot = [...]string{"if", "not", "enum", "const", "dependentRequired", "dependentSchemas", "dependencies"}
 
-// reference checks a $ref and follows it.
-func (c *checker) reference(ref string, at place) {
-	if c.refs[ref] {
-		return
-	}
-	if c.refs == nil {
-		c.refs = map[string]bool{}
-	}
-	c.refs[ref] = true
-	c.report("ref", "Claude's managed agents and Nova refuse $ref %", ref)
-	fragment, local := strings.CutPrefix(ref, "#")
-	if !local {
-		return
-	}
-	var target any = c.root
-	path := c.path
-	c.path = nil // within reports, the place is that of the target
-	if fragment != "" {
-		for _, segment := range strings.Split(strings.TrimPrefix(fragment, "/"), "/") {
-			segment = unescaped(segment)
-			switch in := target.(type) {
-			case map[string]any:
-				target = in[segment]
-			case []any:
-				target = nil
-				if n, err := strconv.Atoi(segment); err == nil && 0 <= n && n < len(in) {
-					target = in[n]
-				}
-			default:
-				target = nil
-			}
-			if target == nil {
-				break
-			}
-			c.path = append(c.path, segment)
-		}
-	}
-	if target != nil {
-		c.schema(target, at)
-	}
-	c.path = path
-}
+// rare are the keywords that some host refuses or deletes. Only lint notes them.
+var rare = []string{"exclusiveMinimum", "exclusiveMaximum", "multipleOf", "propertyNames", "patternProperties", "uniqueItems", "not", "if",
+	"dependentRequired", "dependentSchemas", "dependencies", "contains", "unevaluatedProperties", "unevaluatedItems", "additionalItems"}
+
+// formats are those of strings that JSON Schema has.
+const formats = " date-time date time duration email idn-email hostname idn-hostname ipv4 ipv6 uri iri iri-reference uuid uri-template json-pointer relative-json-pointer regex "
 
 // below are the keywords that have schemas, in order. adds is set for those whose schemas
 // need no type of their own, named for those with a schema for each name.
@@ -402,40 +199,6 @@ var below = [...]struct {
 	{name: "unevaluatedProperties", adds: true},
 }
 
-// children checks the schemas within n.
-func (c *checker) children(n *node) {
-	grammar := n.grammarParts()
-	for i := range below {
-		b := &below[i]
-		v, there := n.schema[b.name]
-		if !there {
-			continue
-		}
-		within := place{adds: b.adds, grammar: n.grammar && grammar&b.keyword != 0}
-		if b.keyword&(kAnyOf|kOneOf) != 0 && (n.types != 0 || len(c.path) == 0) {
-			within.adds = true // alternatives of what has a type, or of the arguments as a whole
-		}
-		c.path = append(c.path, b.name)
-		switch v := v.(type) {
-		case map[string]any:
-			if !b.named {
-				c.schema(v, within)
-				break
-			}
-			for _, name := range sorted(v) {
-				c.child(name, v[name], within)
-			}
-		case []any:
-			for i, v := range v {
-				c.child(strconv.Itoa(i), v, within)
-			}
-		default:
-			c.schema(v, within)
-		}
-		c.path = c.path[:len(c.path)-1]
-	}
-}
-
 // grammarParts returns the keywords of n whose schemas become a part of llama.cpp's
 // grammar.
 func (n *node) grammarParts() keywords {
@@ -456,13 +219,6 @@ func (n *node) grammarParts() keywords {
 		return kPrefixItems
 	}
 	return 0
-}
-
-// child checks a schema one step further.
-func (c *checker) child(segment string, v any, at place) {
-	c.path = append(c.path, segment)
-	c.schema(v, at)
-	c.path = c.path[:len(c.path)-1]
 }
 
 // sorted returns the keys of m in order.

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"maps"
@@ -11,9 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/tooling/recording"
 	"github.com/talaria-go/mcp/internal/visible"
-	"github.com/talaria-go/mcp/protocol"
 )
 
 // The bounds of what is kept of HTTP: exchanges of one message, which is sent again
@@ -163,71 +160,4 @@ func (e *exchanging) CloseIdleConnections() {
 	if closer, ok := e.next.(interface{ CloseIdleConnections() }); ok {
 		closer.CloseIdleConnections()
 	}
-}
-
-// Exchange takes an exchange, which belongs to the row of the message that is its
-// body, or else has a row of its own. Where too many wait it drops it.
-func (s *Store) Exchange(conn string, body []byte, x Exchange) {
-	s.enqueue(queued{recording.Entry{At: x.At, Conn: conn, Text: body}, &x})
-}
-
-// exchange joins an exchange to the row of its message.
-func (s *Store) exchange(e recording.Entry, x *Exchange) {
-	s.mu.Lock()
-	var row *Row
-	for n := len(s.rows) - 1; n >= max(0, len(s.rows)-lookedAt) && len(e.Text) > 0; n-- {
-		r := s.rows[n]
-		mine := 0 // which of its texts the client has sent
-		if r.From == "server" {
-			mine = 1
-		}
-		if r.conn == e.Conn && bytes.Equal(r.texts[mine], e.Text) && (row == nil || len(r.exchanges) == 0) {
-			if row = r; len(r.exchanges) == 0 {
-				break
-			}
-		}
-	}
-	if row != nil {
-		if len(row.exchanges) < maxExchanges {
-			row.exchanges = append(row.exchanges, *x)
-			row.more += x.size()
-			s.kept += x.size()
-		}
-		s.setHTTP(row, x.Status)
-		s.trim()
-		s.mu.Unlock()
-		s.changed()
-		return
-	}
-	status := ""
-	switch {
-	case x.Status == http.StatusMethodNotAllowed && (x.Method == http.MethodGet || x.Method == http.MethodDelete):
-		status = NotOffered
-	case x.Status == http.StatusOK && x.Method == http.MethodGet: // over the older transport, which the client tries after this
-		for _, r := range s.open {
-			if r.conn == e.Conn && r.Method == protocol.MethodInitialize && r.Status == "" && refusesTransport(r.HTTP) {
-				r.Status = Negotiation
-			}
-		}
-	}
-	s.mu.Unlock()
-	s.add(&Row{At: e.At, Kind: "http", From: "client", Method: x.Method, Name: x.URL, Took: x.Took, HTTP: x.Status, Status: status, conn: e.Conn,
-		exchanges: []Exchange{*x}, more: x.size()}, "")
-}
-
-// Exchanges returns those of a row, without the values of secrets unless they are
-// asked for.
-func (s *Store) Exchanges(seq int64, secrets bool) []Exchange {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.rows) == 0 || seq < s.rows[0].Seq || seq > s.next {
-		return nil
-	}
-	list := slices.Clone(s.rows[seq-s.rows[0].Seq].exchanges)
-	for n := range list {
-		if !secrets {
-			list[n] = list[n].masked()
-		}
-	}
-	return list
 }

@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -372,4 +373,112 @@ func (s *Store) Texts(seq int64) (row Row, request, answer []byte, ok bool) {
 	}
 	r := s.rows[seq-s.rows[0].Seq]
 	return *r, r.texts[0], r.texts[1], true
+}
+
+// Entries returns what the rows were made of, the oldest first: the newest of them, as far as
+// their texts have most bytes. The headers of HTTP are left out. The texts must not be changed.
+func (s *Store) Entries(most int) []recording.Entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []recording.Entry
+	for _, r := range slices.Backward(s.rows) {
+		if r == nil {
+			continue
+		}
+		if most -= len(r.texts[0]) + len(r.texts[1]); most < 0 {
+			break
+		}
+		dir, back := recording.Out, recording.In
+		if r.From == "server" {
+			dir, back = back, dir
+		}
+		switch r.Kind {
+		case "stderr":
+			dir = recording.Err
+		case "note":
+			dir = recording.Note
+		case "http":
+			continue // an exchange without a message
+		}
+		e := recording.Entry{At: r.At, Dir: dir, Conn: r.conn, Text: r.texts[0]}
+		if r.Kind == "note" {
+			e.HTTP = r.HTTP
+		}
+		list = append(list, e)
+		if r.HTTP != 0 && r.Kind != "note" && dir == recording.Out {
+			list = append(list, recording.Entry{At: r.At, Dir: recording.Note, Conn: r.conn, HTTP: r.HTTP})
+		}
+		if r.texts[1] != nil {
+			list = append(list, recording.Entry{At: r.At.Add(time.Duration(r.Took * float64(time.Millisecond))), Dir: back, Conn: r.conn, Text: r.texts[1]})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b recording.Entry) int { return a.At.Compare(b.At) })
+	return list
+}
+
+// Exchange takes an exchange, which belongs to the row of the message that is its
+// body, or else has a row of its own. Where too many wait it drops it.
+func (s *Store) Exchange(conn string, body []byte, x Exchange) {
+	s.enqueue(queued{recording.Entry{At: x.At, Conn: conn, Text: body}, &x})
+}
+
+// exchange joins an exchange to the row of its message.
+func (s *Store) exchange(e recording.Entry, x *Exchange) {
+	s.mu.Lock()
+	var row *Row
+	for n := len(s.rows) - 1; n >= max(0, len(s.rows)-lookedAt) && len(e.Text) > 0; n-- {
+		r := s.rows[n]
+		mine := 0 // which of its texts the client has sent
+		if r.From == "server" {
+			mine = 1
+		}
+		if r.conn == e.Conn && bytes.Equal(r.texts[mine], e.Text) && (row == nil || len(r.exchanges) == 0) {
+			if row = r; len(r.exchanges) == 0 {
+				break
+			}
+		}
+	}
+	if row != nil {
+		if len(row.exchanges) < maxExchanges {
+			row.exchanges = append(row.exchanges, *x)
+			row.more += x.size()
+			s.kept += x.size()
+		}
+		s.setHTTP(row, x.Status)
+		s.trim()
+		s.mu.Unlock()
+		s.changed()
+		return
+	}
+	status := ""
+	switch {
+	case x.Status == http.StatusMethodNotAllowed && (x.Method == http.MethodGet || x.Method == http.MethodDelete):
+		status = NotOffered
+	case x.Status == http.StatusOK && x.Method == http.MethodGet: // over the older transport, which the client tries after this
+		for _, r := range s.open {
+			if r.conn == e.Conn && r.Method == protocol.MethodInitialize && r.Status == "" && refusesTransport(r.HTTP) {
+				r.Status = Negotiation
+			}
+		}
+	}
+	s.mu.Unlock()
+	s.add(&Row{At: e.At, Kind: "http", From: "client", Method: x.Method, Name: x.URL, Took: x.Took, HTTP: x.Status, Status: status, conn: e.Conn,
+		exchanges: []Exchange{*x}, more: x.size()}, "")
+}
+
+// Exchanges returns those of a row, without the values of secrets unless they are
+// asked for.
+func (s *Store) Exchanges(seq int64, secrets bool) []Exchange {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.rows) == 0 || seq < s.rows[0].Seq || seq > s.next {
+		return nil
+	}
+	list := slices.Clone(s.rows[seq-s.rows[0].Seq].exchanges)
+	for n := range list {
+		if !secrets {
+			list[n] = list[n].masked()
+		}
+	}
+	return list
 }
