@@ -103,7 +103,6 @@ type (
 	kindNames struct {
 		Slash string `json:"a/b,omitempty" validate:"required_with=Tilde"`
 		Tilde string `json:"~1,omitempty"`
-		Dash  string `json:"-,omitempty"`
 		Quote string `json:"größe,omitempty"`
 		Long  string `json:"n234567890123456789012345678901234567890123456789012345678901234,omitempty"`
 		Over  string `json:"o2345678901234567890123456789012345678901234567890123456789012345,omitempty"`
@@ -214,7 +213,7 @@ var schemaKinds = []schemaKind{
 {"required":{}}
 {"properties":{"type":"","enum":[1]}}
 {"const":"c","pattern":"p"}`, "member"),
-	kindOf[kindNames]("names", `{"a/b":"x","~1":"y","-":"z","größe":"w"}`, `{"~1":"y"}`, "member"),
+	kindOf[kindNames]("names", `{"a/b":"x","~1":"y","größe":"w"}`, `{"~1":"y"}`, "member"),
 	kindOf[kindHidden]("hidden", `{"zero":"a","tagged":"b"}`, `{"tagged":"a"}`, "text-hidden"),
 	kindOf[kindDeep]("deep", `{"a":{"b":{"c":[{"k":{"d":[[1,2],[3,4]],"e":2}}]}},"none":{},"list":["a"],"any":[1,null],"num":1e2,"when":"2026-01-31T09:30:00Z","raw":["YWI="]}`, `{"a":{"b":{"c":[{"k":{"d":[[1,2],[3]]}}]}}}
 {"a":{"b":{"c":[{"k":{"d":[[1,2],[3,4]],"e":9}}]}}}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -301,7 +302,7 @@ func (c *checker) arguments(text json.RawMessage) {
 	if !there && object {
 		c.report("properties", "OpenAI refuses an object without properties", "")
 	}
-	for _, name := range sorted(properties) {
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		if len(name) > maxMember || !plainName(name, "-.") {
 			c.path = []string{"properties", name}
 			c.report("member", "Claude's API takes 1 to 64 letters, digits, _ . and - in the name of an argument, not \"%\"", name)
@@ -467,7 +468,7 @@ func (c *checker) reference(ref string, at place) {
 	c.path = nil // within reports, the place is that of the target
 	if fragment != "" {
 		for _, segment := range strings.Split(strings.TrimPrefix(fragment, "/"), "/") {
-			segment = unescaped(segment)
+			segment = strings.ReplaceAll(strings.ReplaceAll(segment, "~1", "/"), "~0", "~")
 			switch in := target.(type) {
 			case map[string]any:
 				target = in[segment]
@@ -511,7 +512,7 @@ func (c *checker) children(n *node) {
 				c.schema(v, within)
 				break
 			}
-			for _, name := range sorted(v) {
+			for _, name := range slices.Sorted(maps.Keys(v)) {
 				c.child(name, v[name], within)
 			}
 		case []any:

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -111,13 +110,9 @@ func (w *walker) pointer() (pointer string) {
 	return pointer
 }
 
-// escaped escapes a name for a JSON Pointer (RFC 6901), unescaped reverses it.
+// escaped escapes a name for a JSON Pointer (RFC 6901).
 func escaped(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
-}
-
-func unescaped(segment string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(segment, "~1", "/"), "~0", "~")
 }
 
 // parse reads a schema; nil is one that is not an object.
@@ -219,14 +214,4 @@ func (n *node) grammarParts() keywords {
 		return kPrefixItems
 	}
 	return 0
-}
-
-// sorted returns the keys of m in order.
-func sorted(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

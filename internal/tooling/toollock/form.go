@@ -241,28 +241,26 @@ func bound(schema map[string]any, with, without string, sign float64) limit {
 		return f.Mul(f, big.NewFloat(sign))
 	}
 	most := limit{value: number(schema[with])}
-	if with == "minimum" || with == "maximum" {
-		var least limit // of the numbers that it lists
-		for _, v := range values(schema) {
-			one := limit{value: number(v)}
-			if _, is := v.(json.Number); is && one.value == nil {
-				least = limit{} // of which one is not known
-				break
-			}
-			if least.value == nil || above(least, one) {
-				least = one
-			}
-		}
-		if above(least, most) {
-			most = least
-		}
-	}
 	if other := (limit{number(schema[without]), true}); other.value != nil {
 		if schema["type"] == "integer" && other.value.IsInt() {
 			other = limit{value: other.value.Add(other.value, big.NewFloat(1))}
 		}
 		if above(other, most) {
 			most = other
+		}
+	}
+	if with == "minimum" || with == "maximum" {
+		var least limit // of the numbers that it lists, unless one is too great to be known
+		for _, v := range values(schema) {
+			one := limit{value: number(v)}
+			if _, is := v.(json.Number); is && one.value == nil {
+				return most
+			} else if least.value == nil || above(least, one) {
+				least = one
+			}
+		}
+		if above(least, most) {
+			return least
 		}
 	}
 	return most

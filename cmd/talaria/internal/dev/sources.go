@@ -77,7 +77,7 @@ func embedded(dir, pattern string, look func(file string)) {
 	root := os.DirFS(dir)
 	names, _ := fs.Glob(root, pattern) // go build says what is wrong with it
 	for _, name := range names {
-		_ = fs.WalkDir(root, name, func(at string, entry fs.DirEntry, err error) error {
+		_ = fs.WalkDir(root, name, func(at string, entry fs.DirEntry, err error) error { // what cannot be read is not there
 			switch {
 			case err != nil:
 			case at != name && !all && hidden(entry.Name()):
