@@ -111,6 +111,12 @@ func (c *tally) note(kind, text, where string) {
 	c.example[text] = where
 }
 
+// seed chooses other documents of a sample, and other arguments.
+func seed() uint64 {
+	n, _ := strconv.ParseUint(os.Getenv("E2E_SEED"), 10, 16) // 0 without one
+	return n
+}
+
 // TestPublished: of each published document nearly all operations become tools, and the
 // requests for random arguments are valid by the document.
 func TestPublished(t *testing.T) {
@@ -123,7 +129,7 @@ func TestPublished(t *testing.T) {
 	for i := range c.judges {
 		c.judges[i].excused = make([]int, len(c.judges[i].unable))
 	}
-	n := 0
+	n := int(seed())
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".json" || strings.Contains(path, ".deref.") {
 			return err
@@ -273,7 +279,7 @@ func document(t *testing.T, c *tally, name string, text []byte) {
 			t.Fatal(err)
 		}
 		for i := range 3 {
-			g := &generator{rand.New(rand.NewPCG(uint64(len(op.Path)), uint64(i))), root}
+			g := &generator{rand.New(rand.NewPCG(uint64(len(op.Path))+seed(), uint64(i))), root}
 			args, err := json.Marshal(g.value(root, 0))
 			if err != nil {
 				t.Fatal(err)
