@@ -21,8 +21,9 @@ type checkedWatcher struct{ Watcher }
 // than it was asked for, becomes an error that says so. Servers check the Stores that
 // they are given.
 func Checked(s Store) Store {
-	if c, ok := s.(checked); ok {
-		return c
+	switch s.(type) {
+	case checked, bounded:
+		return s
 	}
 	return checked{s}
 }

@@ -41,8 +41,14 @@ type entry struct {
 // it. Its clock is that of package time, so that in a bubble of testing/synctest
 // it is the bubble's. It has no goroutine but one for each Watcher, and never
 // returns ErrUnavailable. A Watcher has up to 4 MiB of messages that wait for
-// its fn, beyond which it drops them and calls gap.
-func NewLocal() Store { return Checked(newLocal()) }
+// its fn, beyond which it drops them and calls gap. It is [Bounded].
+func NewLocal() Store { return bounded{checked{newLocal()}} }
+
+// bounded is a checked local.
+type bounded struct{ checked }
+
+// HasTimeout implements Bounded: a call waits for one lock, which is never held for long.
+func (bounded) HasTimeout() {}
 
 func newLocal() *local {
 	now := time.Now()
