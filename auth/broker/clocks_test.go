@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -194,6 +195,96 @@ func TestCheckIsImpossible(t *testing.T) {
 			t.Errorf("after a day: %d %s", status, code)
 		}
 	})
+}
+
+// mortal is the store of a replica that is killed after some writes.
+type mortal struct {
+	scale.Store
+	left int  // writes until then
+	next bool // it dies with the write after these, not at once
+	dead bool
+}
+
+func (m *mortal) Get(ctx context.Context, ops ...scale.GetOp) ([]scale.Entry, error) {
+	if m.dead {
+		return nil, scale.ErrUnavailable
+	}
+	return m.Store.Get(ctx, ops...)
+}
+
+func (m *mortal) Put(ctx context.Context, ops ...scale.Write) ([]scale.Entry, error) {
+	if m.dead = m.dead || m.left == 0; m.dead {
+		return nil, scale.ErrUnavailable
+	}
+	m.left--
+	m.dead = m.left == 0 && !m.next
+	return m.Store.Put(ctx, ops...)
+}
+
+// A replica that is killed while it asks the provider about a user: another one takes over,
+// after the lease if there is one. If the provider has rotated, and takes the token of before
+// for theft, the user has to log in again; in all other cases the logins go on.
+func TestKilledDuringACheck(t *testing.T) {
+	for name, tt := range map[string]struct {
+		writes int
+		next   bool
+		again  bool // the provider takes the token of before once more
+		wait   time.Duration
+		status int
+	}{
+		"before its request":              {writes: 1, wait: leaseTimeout, status: 200},
+		"after the rotation":              {writes: 1, next: true, wait: leaseTimeout, status: 400},
+		"after the answer, no rotation":   {writes: 1, next: true, again: true, wait: leaseTimeout, status: 200},
+		"after the tokens were kept":      {writes: 2, status: 200},
+		"after the user was vouched for":  {writes: 3, status: 200},
+		"before its answer to the client": {writes: 4, status: 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				killed := &mortal{left: 1 << 30}
+				w := newWorld(t, 2, func(o *Options) {
+					web, store := o.Transport, o.Store
+					if killed.Store == nil {
+						killed.Store, o.Store = store, killed
+						o.Transport = transport(func(r *http.Request) (*http.Response, error) {
+							if killed.dead {
+								return nil, errors.New("killed")
+							}
+							return web.RoundTrip(r)
+						})
+					}
+				})
+				tok, second := w.enter(), w.enter()
+				time.Sleep(61 * time.Minute)
+				killed.left, killed.next = tt.writes, tt.next
+				before, all := maps.Clone(w.idp.refresh), w.handlers
+				w.handlers = all[:1]
+				if status, code, _ := w.renew(tok); (status == 200) != (tt.writes == 4) {
+					t.Errorf("the replica that is killed: %d %s", status, code)
+				}
+				if !killed.dead {
+					t.Fatal("it was not killed")
+				}
+				if w.handlers = all[1:]; tt.again {
+					w.idp.set(func() { w.idp.refresh = before })
+				}
+				began := time.Now()
+				status, _, next := w.renew(tok)
+				if took := time.Since(began); status != tt.status || took != tt.wait {
+					t.Fatalf("%d after %v, want %d after %v", status, took, tt.status, tt.wait)
+				}
+				if status, _, _ := w.renew(second); status != tt.status {
+					t.Errorf("another login: %d", status)
+				}
+				if status != 200 {
+					next = w.enter()
+				}
+				if got := w.user(next); !strings.HasPrefix(got, "alice") {
+					t.Errorf("the user: %s", got)
+				}
+			})
+		})
+	}
 }
 
 // Permit is asked again after each check, and may take scopes away.

@@ -71,7 +71,8 @@ type metadata struct {
 var special = []string{
 	"javascript", "data", "vbscript", "livescript", "mocha", "about", "blob", "file", "filesystem", "view-source", "jar", "intent", "content",
 	"chrome", "resource", "moz-extension", "chrome-extension", "ftp", "ws", "wss", "mailto", "tel", "sms", "news", "mhtml", "mk", "res", "shell",
-	"search", "ldap", "ldaps", "smb", "nfs", "ssh", "telnet", "rdp", "hcp", "its", "callto", "http",
+	"search", "ldap", "ldaps", "smb", "nfs", "ssh", "telnet", "telnets", "rdp", "hcp", "its", "callto", "http", "gopher", "urn", "feed", "wyciwyg", "read",
+	"help", "x-man-page", "applescript", "shortcuts", "itms-services", "android-app", "market", "devtools", "edge", "microsoft-edge", "onenote",
 }
 
 // CheckRedirect returns why a client may not have its users sent back to an
@@ -83,7 +84,7 @@ func CheckRedirect(text string) error {
 		return fmt.Errorf("%q is not a URI of at most %d bytes without fragment and user", visible.Line(text, 200), maxURL)
 	case u.Scheme == "https" && u.Hostname() != "", u.Scheme == "http" && outbound.Loopback(u.Hostname()):
 		return nil
-	case u.Scheme == "https", slices.Contains(special, u.Scheme), strings.HasPrefix(u.Scheme, "ms-"), strings.HasPrefix(u.Scheme, "search-"):
+	case u.Scheme == "https", slices.Contains(special, u.Scheme), strings.HasPrefix(u.Scheme, "ms-"), strings.HasPrefix(u.Scheme, "search-"), strings.HasPrefix(u.Scheme, "x-apple"):
 		return fmt.Errorf("%q must be https, http on a loopback address, or have a private scheme", visible.Line(text, 200))
 	}
 	return nil

@@ -227,7 +227,8 @@ func (s *Server) refresh(w http.ResponseWriter, r *http.Request, c *Client) erro
 		}
 		scopes = l.Scopes
 		wanted := strings.Fields(r.PostForm.Get("scope"))
-		wanted = slices.DeleteFunc(wanted, func(s string) bool { return s == Offline }) // a login with refresh tokens has it
+		slices.Sort(wanted)
+		wanted = slices.DeleteFunc(slices.Compact(wanted), func(s string) bool { return s == Offline }) // a login with refresh tokens has it
 		if len(wanted) > 0 {
 			scopes = wanted
 		}
