@@ -19,6 +19,7 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/core"
+	"github.com/talaria-go/mcp/internal/events"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/wire"
@@ -413,6 +414,60 @@ func BenchmarkWebCall(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				c.call(b)
+			}
+		})
+	}
+}
+
+// BenchmarkRules compares the question whether a client may be notified of a resource with the
+// one whether a webhook gets an event that it does not, as replicas ask them.
+func BenchmarkRules(b *testing.B) {
+	quiet := zerolog.Nop()
+	all := VisibleTo(func(f *Frame) bool { return f.Principal() != "" })
+	type in struct{ Document string }
+	type comment struct{ Document, ID, Text string }
+	s := NewServer(Info{Name: "bench", Version: "1"}, &Options{Logger: &quiet, Webhooks: &WebhookOptions{}})
+	s.MustAdd(
+		Resource("docs://a", func(*Frame) (string, error) { return "", nil }, all),
+		EventType("comment", func(f *Frame, in in, c comment) (bool, error) { return in.Document == c.Document, nil }),
+		EventType("hidden", func(f *Frame, in in, c comment) (bool, error) { return in.Document == c.Document, nil }, all),
+		EventType("map", func(f *Frame, in map[string]string, c map[string]string) (bool, error) {
+			return in["document"] == c["Document"], nil
+		}),
+	)
+	id := &Identity{Issuer: "https://id.example.com", Subject: "ann", Scopes: []string{"docs"}}
+	as := aloneAs(id, id.Principal())
+	b.Run("resource", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if !s.subscriptions.mayHear(as, core.Config{Revision: protocol.Latest}, "docs://a") {
+				b.Fatal("no")
+			}
+		}
+	})
+	for _, name := range []string{"comment", "hidden", "map"} {
+		b.Run("webhook/"+name, func(b *testing.B) {
+			event := appendEvent(&Occurrence{ID: "1"}, name, fmt.Appendf(nil, `{"Document":"a","ID":"1","Text":%q}`, strings.Repeat("x", 400)))
+			asks := make([]*events.Ask, 64)
+			for i := range asks {
+				asks[i] = &events.Ask{Event: event, Of: &events.Subscription{
+					ID: fmt.Sprint(i), Principal: id.Principal(), Prepared: id, Revision: "2026-07-28", Name: name,
+					Arguments: fmt.Appendf(nil, `{"Document":"document-%d-%s"}`, i, strings.Repeat("x", 70)),
+				}}
+			}
+			b.ReportAllocs()
+			n := 0
+			for b.Loop() {
+				if n++; n%len(asks) != 0 {
+					continue
+				}
+				s.events.ask(b.Context(), s, asks)
+				for _, a := range asks {
+					if a.Verdict != events.No {
+						b.Fatal(a.Verdict)
+					}
+					a.Verdict = events.Unasked
+				}
 			}
 		})
 	}

@@ -199,6 +199,7 @@ type eventData struct {
 	of      reflect.Type
 	encoder *jsonx.Encoder
 	check   func([]byte) error // against the schema; nil if the encoder can write nothing that it forbids
+	plain   bool               // a copy of a value shares nothing that can change
 	typ     *eventType         // for webhooks, and what decodes the arguments of a subscription
 	in      input
 }
@@ -218,11 +219,29 @@ func newEventData(c *compiler, of reflect.Type) (*eventData, json.RawMessage, er
 	if err != nil {
 		return nil, nil, fmt.Errorf("its data: %w", err)
 	}
-	d, known := &eventData{of: of, encoder: encoder}, plan.Internal(facts.Private{})
+	d, known := &eventData{of: of, encoder: encoder, plain: isPlain(of)}, plan.Internal(facts.Private{})
 	if known.Constrained {
 		d.check = plan.Check
 	}
 	return d, known.Open(), nil
+}
+
+// isPlain reports whether copies of values of a type share nothing that can change.
+func isPlain(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Array:
+		return isPlain(t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if !isPlain(t.Field(i).Type) {
+				return t == reflect.TypeFor[time.Time]()
+			}
+		}
+		return true
+	case reflect.String:
+		return true
+	}
+	return t.Kind() >= reflect.Bool && t.Kind() <= reflect.Complex128 && t.Kind() != reflect.Uintptr
 }
 
 // encode returns the data of an event as JSON.

@@ -271,6 +271,7 @@ func (x *serverEvents) ask(ctx context.Context, s *Server, asks []*events.Ask) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // a call that has not returned in time may still watch its context
 	next, full := 0, ""
+	var last decodedEvent // of the goroutine that asks
 	answered := (&events.Questions[events.Ask, events.Verdict]{
 		Go: s.running.Go, Until: ctx.Done(),
 		Next: func() (events.Ask, bool) {
@@ -288,7 +289,7 @@ func (x *serverEvents) ask(ctx context.Context, s *Server, asks []*events.Ask) {
 			return events.Ask{}, false
 		},
 		Ask: func(ask events.Ask) events.Verdict {
-			verdict, err := x.decide(ctx, s, &ask)
+			verdict, err := x.decide(ctx, s, &ask, &last)
 			if err != nil {
 				x.note(s, ask.Of.Name, err)
 			}
@@ -317,9 +318,27 @@ func (x *serverEvents) ask(ctx context.Context, s *Server, asks []*events.Ask) {
 // hookOf names a webhook for serverEvents.leaves. No event type has that name.
 func hookOf(s *events.Subscription) string { return "webhook " + s.ID }
 
+// decodedEvent is the event that was decoded last.
+type decodedEvent struct {
+	event []byte
+	of    *eventData
+	data  any
+	err   error
+}
+
+// decode returns a pointer to the data of an event. Data without anything that match could
+// change is decoded once for all that are asked about the event in a row.
+func (l *decodedEvent) decode(event []byte, d *eventData) (any, error) {
+	if l.of != d || &l.event[0] != &event[0] || !d.plain {
+		data := reflect.New(d.of).Interface()
+		*l = decodedEvent{event, d, data, jsonx.Unmarshal(jsonx.Lookup(event, []string{"data"}), data)}
+	}
+	return l.data, l.err
+}
+
 // decide returns whether a subscription gets an event, with the rights of now. It runs users'
 // code, which may end the goroutine.
-func (x *serverEvents) decide(ctx context.Context, s *Server, ask *events.Ask) (verdict events.Verdict, err error) {
+func (x *serverEvents) decide(ctx context.Context, s *Server, ask *events.Ask, last *decodedEvent) (verdict events.Verdict, err error) {
 	sub := ask.Of
 	id, _ := sub.Prepared.(*Identity)
 	rev, _ := protocol.ParseRevision(sub.Revision)
@@ -344,12 +363,13 @@ func (x *serverEvents) decide(ctx context.Context, s *Server, ask *events.Ask) (
 			return nil, nil
 		}
 		d := e.Emits.(*eventData)
-		arguments, data := reflect.New(d.typ.in).Interface(), reflect.New(d.typ.data).Interface()
+		arguments := reflect.New(d.typ.in).Interface()
 		if d.in.decode(f, sub.Arguments, arguments) != nil {
 			verdict = events.Unknown
 			return nil, nil
 		}
-		if err = jsonx.Unmarshal(jsonx.Lookup(ask.Event, []string{"data"}), data); err != nil {
+		var data any
+		if data, err = last.decode(ask.Event, d); err != nil {
 			return nil, nil
 		}
 		matching = true

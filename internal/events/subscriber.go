@@ -36,6 +36,7 @@ type subscriber struct {
 	key  scale.Key
 	sub  *Subscription // what the store has; the position below is newer
 	rev  scale.Rev
+	user *user
 	feed *feed
 
 	birth     string // of the log that at is a position of
@@ -97,12 +98,35 @@ func (w *Webhooks) enter(key scale.Key, sub *Subscription, rev scale.Rev, began 
 	return s
 }
 
+// user is whose some subscriptions are: they share what is in memory of it.
+type user struct {
+	principal string
+	identity  json.RawMessage
+	prepared  any
+	count     int // subscriptions
+}
+
 // adopt takes over what another write has changed; the position is that of here. mu is held.
 func (w *Webhooks) adopt(s *subscriber, sub *Subscription, rev scale.Rev) {
-	if sub.Prepared == nil {
-		sub.Prepared = w.config.Identity(sub.Identity)
+	u := w.users[string(sub.Identity)]
+	if u == nil || u.principal != sub.Principal {
+		u = &user{sub.Principal, sub.Identity, w.config.Identity(sub.Identity), 0}
+		w.users[string(sub.Identity)] = u
 	}
-	s.sub, s.rev = sub, rev
+	u.count++
+	w.disown(s)
+	sub.Principal, sub.Identity, sub.Prepared, sub.Name = u.principal, u.identity, u.prepared, s.feed.name
+	s.sub, s.rev, s.user = sub, rev, u
+}
+
+// disown counts a subscription no more as one of its user. mu is held.
+func (w *Webhooks) disown(s *subscriber) {
+	if s.user == nil {
+		return
+	}
+	if s.user.count--; s.user.count == 0 && w.users[string(s.user.identity)] == s.user {
+		delete(w.users, string(s.user.identity))
+	}
 }
 
 // keepPassed is how many bytes of events pass before the position is kept: a quarter of a log.
@@ -129,6 +153,7 @@ func (w *Webhooks) forget(s *subscriber) {
 	if s.stop != nil {
 		s.stop()
 	}
+	w.disown(s)
 	delete(w.own, s.key)
 	delete(s.feed.subscribers, s)
 	if len(s.feed.subscribers) == 0 {
@@ -596,7 +621,9 @@ func (w *Webhooks) found(s *subscriber, e scale.Entry) bool {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.adopt(s, now, e.Rev)
+	if !s.out {
+		w.adopt(s, now, e.Rev)
+	}
 	return !s.out
 }
 

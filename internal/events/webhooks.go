@@ -112,27 +112,27 @@ type WebhookConfig struct {
 	Waits func(name string, err error)
 }
 
-// Subscription is a webhook subscription as the store has it. It is immutable: a change
-// makes a new value.
+// Subscription is a webhook subscription as the store has it, where its members have short
+// names. It is immutable: a change makes a new value.
 type Subscription struct {
-	ID        string
-	Principal string
-	Identity  json.RawMessage `json:",omitempty"`
-	Revision  string
-	Declared  bool // the client has declared the extension, and gets the codes of the specification
-	Name      string
-	Arguments json.RawMessage
-	URL       string
-	Secret    []byte
-	Earlier   []byte    `json:",omitempty"` // the secret before this one
-	Until     time.Time `json:",omitzero"`  // when it stops to sign
-	Expires   time.Time
-	Ended     string `json:",omitempty"` // why; only the message that says so is still to be sent
+	ID        string          `json:"-"` // the name of its entry
+	Principal string          `json:"p"`
+	Identity  json.RawMessage `json:"i,omitempty"`
+	Revision  string          `json:"r"`
+	Declared  bool            `json:"d,omitempty"` // the client has declared the extension, and gets the codes of the specification
+	Name      string          `json:"n"`
+	Arguments json.RawMessage `json:"a"`
+	URL       string          `json:"u"`
+	Secret    []byte          `json:"s"`
+	Earlier   []byte          `json:"b,omitempty"` // the secret before this one
+	Until     time.Time       `json:"t,omitzero"`  // when it stops to sign
+	Expires   time.Time       `json:"x"`
+	Ended     string          `json:"e,omitempty"` // why; only the message that says so is still to be sent
 
-	At        string    // the cursor up to which all is done
-	Gap       bool      `json:",omitempty"` // a message about a gap is to be sent
-	Delivered time.Time `json:",omitzero"`  // last
-	LastError string    `json:",omitempty"`
+	At        string    `json:"c"`           // the cursor up to which all is done
+	Gap       bool      `json:"g,omitempty"` // a message about a gap is to be sent
+	Delivered time.Time `json:"l,omitzero"`  // last
+	LastError string    `json:"f,omitempty"`
 
 	Prepared any `json:"-"` // what WebhookConfig.Identity has returned
 }
@@ -167,6 +167,7 @@ type Webhooks struct {
 	closed    bool // no further goroutine begins
 	draining  bool
 	own       map[scale.Key]*subscriber
+	users     map[string]*user // of own, by their identities
 	feeds     map[string]*feed // by name of the type
 	changed   map[scale.Key]scale.Rev
 	gone      map[string]bool // types that were removed
@@ -184,7 +185,7 @@ func NewWebhooks(config WebhookConfig) *Webhooks {
 	w := &Webhooks{
 		config: config, store: config.Logs.config.Store, sender: newSender(config.Loopback, config.Transport),
 		health: replica.Health{Lease: trusted}, wake: make(chan struct{}, 1),
-		own: map[scale.Key]*subscriber{}, feeds: map[string]*feed{}, changed: map[scale.Key]scale.Rev{}, gone: map[string]bool{},
+		own: map[scale.Key]*subscriber{}, users: map[string]*user{}, feeds: map[string]*feed{}, changed: map[scale.Key]scale.Rev{}, gone: map[string]bool{},
 	}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	w.going, w.leave = context.WithCancel(context.Background())
@@ -217,7 +218,7 @@ func partitionOf(principal string) string {
 
 // keyOf returns where a subscription is.
 func keyOf(s *Subscription) scale.Key {
-	return scale.Key{Partition: partitionOf(s.Principal), Name: "s" + digest(s.Principal, s.URL, s.Name, string(s.Arguments))}
+	return scale.Key{Partition: partitionOf(s.Principal), Name: "sub_" + digest(s.Principal, s.URL, s.Name, string(s.Arguments))}
 }
 
 // Subscribe makes a subscription, or refreshes it. Errors are for the client, with codes
@@ -241,7 +242,7 @@ func (w *Webhooks) Subscribe(ctx context.Context, r Request) (wire.EventSubscrip
 		return none, err
 	}
 	key := keyOf(&r.Subscription)
-	r.ID = "sub_" + key.Name[1:]
+	r.ID = key.Name
 	if err := w.verify(ctx, &r.Subscription); err != nil {
 		return none, err
 	}
@@ -272,7 +273,6 @@ func (w *Webhooks) Subscribe(ctx context.Context, r Request) (wire.EventSubscrip
 func (w *Webhooks) refresh(ctx context.Context, key scale.Key, found scale.Entry, old *Subscription, r *Request) (granted wire.EventSubscription, done bool, err error) {
 	now := time.Now()
 	s := *old
-	s.Prepared = nil // of the earlier identity
 	s.Expires, s.Identity, s.Revision, s.Declared = r.Expires, r.Identity, r.Revision, r.Declared
 	if !bytes.Equal(old.Secret, r.Secret) {
 		s.Secret, s.Earlier, s.Until = r.Secret, old.Secret, now.Add(twoSecrets)
@@ -530,7 +530,7 @@ func (w *Webhooks) read(e scale.Entry) *Subscription {
 		w.failed(fmt.Errorf("events: a subscription in the store does not open: %w", errors.Join(err)))
 		return nil
 	}
-	s.Prepared = w.config.Identity(s.Identity)
+	s.ID = e.Key.Name
 	return &s
 }
 

@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -99,5 +101,74 @@ func BenchmarkUnwanted(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/principals/each, "ns/webhook")
 	if err := s.Shutdown(context.Background()); err != nil {
 		b.Error(err)
+	}
+}
+
+// hanging is a transport of endpoints that agree, of which those below /hang then do not
+// answer. It notes the events of the others.
+type hanging struct{ events chan struct{} }
+
+// RoundTrip implements http.RoundTripper.
+func (h hanging) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := echo{}.RoundTrip(r)
+	switch {
+	case err != nil || strings.HasPrefix(r.Header.Get("Webhook-Id"), "msg_verification_"):
+	case strings.HasPrefix(r.URL.Path, "/hang"):
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	default:
+		h.events <- struct{}{}
+	}
+	return res, err
+}
+
+// BenchmarkHanging compares how long an event takes to an endpoint of one principal, with and
+// without another one whose 100 endpoints hang, in turns. An iteration is 100 events at each.
+func BenchmarkHanging(b *testing.B) {
+	quiet := zerolog.Nop()
+	var servers [2]*mcp.Server
+	var endpoints [2]hanging
+	secret := "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 32))
+	for i := range servers {
+		endpoints[i] = hanging{make(chan struct{}, 1)}
+		servers[i] = mcp.NewServer(mcp.Info{Name: "x", Version: "1"}, &mcp.Options{Logger: &quiet, Webhooks: &mcp.WebhookOptions{Transport: endpoints[i]}})
+		servers[i].MustAdd(mcp.EventType("x", func(context.Context, struct{}, map[string]string) (bool, error) { return true, nil }))
+		subscribe := func(user, path string) {
+			c := mcptest.New(b, servers[i], mcptest.As(mcp.Identity{Subject: user}))
+			defer c.Close()
+			if _, err := c.TryRequest("events/subscribe", json.RawMessage(fmt.Sprintf(
+				`{"name":"x","ttlMs":86400000,"delivery":{"mode":"webhook","url":"https://example.com%s","secret":%q}}`, path, secret))); err != nil {
+				b.Fatal(err)
+			}
+		}
+		subscribe("ann", "/")
+		for n := range 100 * i {
+			subscribe("bob", fmt.Sprint("/hang/", n))
+		}
+	}
+	var took [2][]float64
+	for b.Loop() {
+		for range 100 {
+			for i, s := range servers {
+				began := time.Now()
+				if err := s.Emit(b.Context(), mcp.Occurrence{Name: "x", Data: map[string]string{"text": "x"}}); err != nil {
+					b.Fatal(err)
+				}
+				<-endpoints[i].events
+				took[i] = append(took[i], time.Since(began).Seconds()*1e6)
+			}
+		}
+	}
+	for i, name := range []string{"alone", "beside"} {
+		slices.Sort(took[i])
+		b.ReportMetric(took[i][len(took[i])/2], "µs-median-"+name)
+		b.ReportMetric(took[i][len(took[i])*99/100], "µs-p99-"+name)
+	}
+	b.ReportMetric(took[1][len(took[1])/2]/took[0][len(took[0])/2], "median-ratio")
+	b.ReportMetric(took[1][len(took[1])*99/100]/took[0][len(took[0])*99/100], "p99-ratio")
+	for _, s := range servers {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		_ = s.Shutdown(ctx) // of requests that hang
+		cancel()
 	}
 }
