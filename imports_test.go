@@ -79,7 +79,7 @@ var importGraph = map[string][]string{
 	"session":                    {"internal/wire", "internal/replica", "internal/share", "internal/safely", "protocol", "internal/core", "frame", "internal/inflight", "internal/jsonx", "internal/pause", "internal/bus", "internal/seal", "internal/topics", "scale"},
 	"internal/bus":               {"internal/facts", "internal/replica", "internal/safely", "internal/seal", "scale"},
 	"internal/outbound":          {"internal/jsonx"},
-	"internal/events":            {"internal/inflight", "internal/jsonx", "internal/outbound", "internal/replica", "internal/safely", "internal/seal", "internal/wire", "protocol", "scale"},
+	"internal/events":            {"internal/pause", "internal/inflight", "internal/jsonx", "internal/outbound", "internal/replica", "internal/safely", "internal/seal", "internal/wire", "protocol", "scale"},
 	"internal/topics":            {"internal/replica", "internal/seal", "internal/wire", "protocol", "scale"},
 	"internal/conn":              {"internal/jsonx", "internal/wire", "internal/facts", "internal/core", "frame", "internal/dispatch", "internal/streamable", "internal/inflight", "internal/safely", "internal/share", "internal/visible", "protocol", "session", "transport", "internal/bus", "scale"},
 	"internal/option":            {"frame", "protocol", "registry"},

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/scale"
 )
@@ -490,7 +491,7 @@ func (w *Webhooks) giveAway() {
 		}
 		close(work)
 		all.Wait()
-		if busy > 0 && pause(w.ctx, retryStore/20) != nil {
+		if busy > 0 && pause.For(w.ctx, retryStore/20) != nil {
 			return
 		}
 	}

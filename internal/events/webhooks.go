@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/wire"
@@ -396,7 +397,7 @@ func (w *Webhooks) verify(ctx context.Context, s *Subscription) error {
 			case failed:
 				return callback(string(reason))
 			default:
-				if err := pause(ctx, pendingLook); err != nil {
+				if err := pause.For(ctx, pendingLook); err != nil {
 					return err
 				}
 				continue
@@ -467,18 +468,6 @@ func (w *Webhooks) ask(ctx context.Context, s *Subscription) error {
 
 // controlID returns a new webhook-id of a body that is not an event.
 func controlID(kind string) string { return "msg_" + kind + "_" + rand.Text() }
-
-// pause waits.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
-}
 
 // callbackData is the data of an error about an endpoint.
 type callbackData struct {
