@@ -31,6 +31,7 @@ import (
 const (
 	retryInterval     = time.Second / 5 // between attempts to become known
 	startTimeout      = time.Second     // how long Start waits for the store
+	beatAgain         = time.Second     // from a heartbeat that fails until the next one
 	maxInboxBytes     = 8 << 20         // bytes of messages that wait for one replica
 	maxBroadcastBytes = 1 << 20         // bytes of messages in the common box
 	minRetention      = 5 * time.Minute // what the common box has; a replica's own box and record at least
@@ -322,18 +323,25 @@ func (o *Bus) run(tried chan<- struct{}) {
 		}
 	}
 	o.poll(o.ctx, o.inbox)
-	timer := time.NewTimer(replica.NextPoll())
-	defer timer.Stop()
+	beat, poll := time.NewTimer(replica.NextPoll()), time.NewTimer(replica.NextPoll())
+	defer beat.Stop()
+	defer poll.Stop()
 	for {
 		select {
 		case <-o.ctx.Done():
 			return
 		case <-o.wake:
 			o.handleHints()
-		case <-timer.C:
-			o.reportError(o.heartbeat(o.ctx))
+		case <-beat.C:
+			if err := o.heartbeat(o.ctx); err != nil {
+				o.reportError(err)
+				beat.Reset(beatAgain)
+			} else {
+				beat.Reset(replica.NextPoll())
+			}
+		case <-poll.C:
 			o.pollAll(o.ctx)
-			timer.Reset(replica.NextPoll())
+			poll.Reset(replica.NextPoll())
 		}
 	}
 }

@@ -253,6 +253,36 @@ func TestLives(t *testing.T) {
 	})
 }
 
+// lossy is a Store that loses some of the next heartbeats.
+type lossy struct {
+	scale.Store
+	lose atomic.Int64
+}
+
+func (l *lossy) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, error) {
+	if writes[0].Key.Partition == "node" && l.lose.Add(-1) >= 0 {
+		return nil, scale.ErrUnavailable
+	}
+	return l.Store.Put(ctx, writes...)
+}
+
+// A replica whose heartbeats are lost a few times counts as alive.
+func TestLivesWithLostHeartbeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &lossy{Store: scale.NewLocal()}
+		a, b := open(t, store, key), open(t, store.Store, key)
+		defer func() { a.Close(t.Context()); b.Close(t.Context()) }()
+		time.Sleep(time.Minute)
+		store.lose.Store(5)
+		for second := range 60 {
+			time.Sleep(time.Second)
+			if lives, err := b.IsAlive(t.Context(), a.ReplicaID()); !lives || err != nil {
+				t.Fatalf("after %d s: %v, %v", second, lives, err)
+			}
+		}
+	})
+}
+
 // The store may be away for longer than a replica is remembered, and from one of
 // them alone. What is sent to who lives arrives, or is known not to.
 func TestAway(t *testing.T) {
