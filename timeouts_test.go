@@ -19,6 +19,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/bus"
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/test/harness"
@@ -185,7 +186,7 @@ var waits = []struct {
 		}
 	}},
 	{"a session store", 5 * time.Second, func(t *testing.T) {
-		m := session.NewManager(session.Config{Store: stuckStore{Store: scale.NewLocal()}})
+		m := session.NewManager(session.Config{Store: bus.Guard(stuckStore{Store: scale.NewLocal()})})
 		if _, err := m.Find(t.Context(), replica.NewID()); err == nil {
 			t.Error("there is a session")
 		}

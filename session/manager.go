@@ -669,9 +669,9 @@ func (m *Manager) retry(do func(ctx context.Context) error) {
 // lives reports whether a replica is there.
 func (m *Manager) lives(ctx context.Context, node string) (there bool, err error) {
 	if m.config.Bus != nil {
-		err = m.callStore(ctx, func(ctx context.Context) error { there, err = m.config.Bus.IsAlive(ctx, node); return err })
+		there, err = m.config.Bus.IsAlive(ctx, node)
 	}
-	return there, err
+	return there, m.noteUse(err)
 }
 
 // watchInboxes makes the streams that read here look when the store notifies of messages,
@@ -699,21 +699,18 @@ func (m *Manager) hintAll() {
 
 // takeBox changes the reader of a box, or deletes it; see scale.Store.Take.
 func (m *Manager) takeBox(ctx context.Context, t scale.Take) (found scale.Box, err error) {
-	err = m.callStore(ctx, func(ctx context.Context) (err error) { found, err = m.config.Store.Take(ctx, t); return err })
-	return found, err
+	found, err = m.config.Store.Take(ctx, t)
+	return found, m.noteUse(err)
 }
 
 // readBox reads a box; see scale.Store.Read.
 func (m *Manager) readBox(ctx context.Context, box string, after scale.Rev, reader string) (list []scale.Message, now string, err error) {
-	err = m.callStore(ctx, func(ctx context.Context) (err error) {
-		list, now, err = m.config.Store.Read(ctx, box, after, reader)
-		return err
-	})
-	return list, now, err
+	list, now, err = m.config.Store.Read(ctx, box, after, reader)
+	return list, now, m.noteUse(err)
 }
 
 // appendBox adds to a box; see scale.Store.Append.
 func (m *Manager) appendBox(ctx context.Context, p scale.AppendOp) (rev scale.Rev, reader string, err error) {
-	err = m.callStore(ctx, func(ctx context.Context) (err error) { rev, reader, err = m.config.Store.Append(ctx, p); return err })
-	return rev, reader, err
+	rev, reader, err = m.config.Store.Append(ctx, p)
+	return rev, reader, m.noteUse(err)
 }

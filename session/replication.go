@@ -92,16 +92,9 @@ func (m *Manager) needsRenewal(s *Session, now time.Time) bool {
 	return (!idle || s.wasUsed()) && (!ok || scale.Rev(s.due.Load()) < until)
 }
 
-// callStore runs code of the Store for a waiting client: at most replica.StoreTimeout,
-// unless the Store has a bound of its own. A client that disconnects is not a failure of
-// the Store.
-func (m *Manager) callStore(ctx context.Context, fn func(ctx context.Context) error) error {
-	if !m.bounded {
-		short, cancel := context.WithTimeout(ctx, replica.StoreTimeout)
-		defer cancel()
-		ctx = short
-	}
-	err := fn(ctx)
+// noteUse notes how a use of the Store has ended, and returns the error. A client that
+// disconnects is not a failure of the Store.
+func (m *Manager) noteUse(err error) error {
 	switch {
 	case err == nil, errors.Is(err, scale.ErrNotReader), errors.Is(err, scale.ErrFull): // it has answered
 		m.contact.Record(true)
@@ -114,21 +107,18 @@ func (m *Manager) callStore(ctx context.Context, fn func(ctx context.Context) er
 
 // getEntry asks the store for one entry.
 func (m *Manager) getEntry(ctx context.Context, look scale.GetOp) (e scale.Entry, err error) {
-	err = m.callStore(ctx, func(ctx context.Context) error {
-		found, err := m.config.Store.Get(ctx, look)
-		if err == nil {
-			e = found[0]
-		}
-		return err
-	})
-	return e, err
+	found, err := m.config.Store.Get(ctx, look)
+	if m.noteUse(err) != nil {
+		return e, err
+	}
+	return found[0], nil
 }
 
 // getEntries asks the store for many entries, of which some have an Err while machines of
 // an engine do not answer. There are none if nothing is answered.
 func (m *Manager) getEntries(looks []scale.GetOp) (found []scale.Entry) {
-	err := m.callStore(m.ctx, func(ctx context.Context) (err error) { found, err = m.config.Store.Get(ctx, looks...); return err })
-	if err != nil && !slices.ContainsFunc(found, func(e scale.Entry) bool { return e.Err == nil }) || len(found) != len(looks) {
+	found, err := m.config.Store.Get(m.ctx, looks...)
+	if m.noteUse(err) != nil && !slices.ContainsFunc(found, func(e scale.Entry) bool { return e.Err == nil }) || len(found) != len(looks) {
 		return nil
 	}
 	return found
@@ -137,17 +127,14 @@ func (m *Manager) getEntries(looks []scale.GetOp) (found []scale.Entry) {
 // putEntry makes one write. The error leaves out the one in Entry.Err.
 func (m *Manager) putEntry(ctx context.Context, w scale.Write) (e scale.Entry, err error) {
 	asked := time.Now()
-	err = m.callStore(ctx, func(ctx context.Context) error {
-		written, err := m.config.Store.Put(ctx, w)
-		if err == nil {
-			e = written[0]
-		}
-		return err
-	})
-	if err == nil && e.Err == nil {
+	written, err := m.config.Store.Put(ctx, w)
+	if m.noteUse(err) != nil {
+		return e, err
+	}
+	if e = written[0]; e.Err == nil {
 		m.clock.set(asked, e.Due, w.DueIn)
 	}
-	return e, err
+	return e, nil
 }
 
 // sealState returns a state as the store gets it.
@@ -453,13 +440,11 @@ func (m *Manager) acquireEnd(ctx context.Context, s *Session, reason error) (min
 // again; otherwise another replica would end it once more.
 func (m *Manager) deleteEnded(s *Session) {
 	m.resumer.answers.markEnded(s.id)
-	err := m.callStore(context.WithoutCancel(m.ctx), func(ctx context.Context) error {
-		_, err := m.config.Store.Put(ctx, scale.Write{Key: s.key, Prev: scale.Rev(s.rev.Load())})
-		if err == nil {
-			_, err = m.config.Store.Take(ctx, scale.Take{Box: boxOf(s.id)})
-		}
-		return err
-	})
+	ctx := context.WithoutCancel(m.ctx)
+	_, err := m.putEntry(ctx, scale.Write{Key: s.key, Prev: scale.Rev(s.rev.Load())})
+	if err == nil {
+		_, err = m.takeBox(ctx, scale.Take{Box: boxOf(s.id)})
+	}
 	if err != nil {
 		s.over.Store(true)
 		return
@@ -690,12 +675,8 @@ func (m *Manager) isLocal(s *Session) bool {
 // finish.
 func (m *Manager) endDue(part string) {
 	for range 10 {
-		var due []scale.Entry
-		err := m.callStore(m.ctx, func(ctx context.Context) (err error) {
-			due, err = m.config.Store.ClaimDue(ctx, part, dueIndex, m.config.ReplicaID, 100, endLeaseTTL)
-			return err
-		})
-		if err != nil || len(due) == 0 {
+		due, err := m.config.Store.ClaimDue(m.ctx, part, dueIndex, m.config.ReplicaID, 100, endLeaseTTL)
+		if m.noteUse(err) != nil || len(due) == 0 {
 			return
 		}
 		m.endClaimed(due)

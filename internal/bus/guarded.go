@@ -4,12 +4,14 @@ import (
 	"context"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/scale"
 )
 
 // Guard returns a store as servers use it: whatever its code does, each call
-// returns, and what it returns fits what it was asked for, as scale.Checked says.
+// returns, and what it returns fits what it was asked for, as scale.Checked says. The context
+// of a call ends after replica.StoreTimeout, unless the store is scale.Bounded.
 func Guard(store scale.Store) scale.Store {
 	_, bounded := store.(scale.Bounded)
 	return guardedStore{scale.Checked(store), bounded}
@@ -30,11 +32,13 @@ type guardedStore struct {
 }
 
 // try calls fn, and returns whatever fn does.
-func (g guardedStore) try(fn func() error) (err error) {
+func (g guardedStore) try(ctx context.Context, fn func(ctx context.Context) error) (err error) {
 	if !g.inline {
-		return safely.Try(fn)
+		ctx, cancel := context.WithTimeout(ctx, replica.StoreTimeout)
+		defer cancel()
+		return safely.Try(func() error { return fn(ctx) })
 	}
-	if failure := safely.Call(func() { err = fn() }); failure != nil {
+	if failure := safely.Call(func() { err = fn(ctx) }); failure != nil {
 		return failure
 	}
 	return err
@@ -59,37 +63,45 @@ func (g guardedStore) get(ctx context.Context, looks []scale.GetOp) (found []sca
 
 // getApart is Get on a goroutine of its own.
 func (g guardedStore) getApart(ctx context.Context, looks []scale.GetOp) (found []scale.Entry, err error) {
+	ctx, cancel := context.WithTimeout(ctx, replica.StoreTimeout)
+	defer cancel()
 	err = safely.Try(func() (err error) { found, err = g.Store.Get(ctx, looks...); return err })
 	return found, err
 }
 
 // Put implements scale.Store.
 func (g guardedStore) Put(ctx context.Context, writes ...scale.Write) (written []scale.Entry, err error) {
-	err = g.try(func() (err error) { written, err = g.Store.Put(ctx, writes...); return err })
+	err = g.try(ctx, func(ctx context.Context) (err error) { written, err = g.Store.Put(ctx, writes...); return err })
 	return written, err
 }
 
 // ClaimDue implements scale.Store.
 func (g guardedStore) ClaimDue(ctx context.Context, part, index, owner string, max int, lease time.Duration) (due []scale.Entry, err error) {
-	err = g.try(func() (err error) { due, err = g.Store.ClaimDue(ctx, part, index, owner, max, lease); return err })
+	err = g.try(ctx, func(ctx context.Context) (err error) {
+		due, err = g.Store.ClaimDue(ctx, part, index, owner, max, lease)
+		return err
+	})
 	return due, err
 }
 
 // Append implements scale.Store.
 func (g guardedStore) Append(ctx context.Context, p scale.AppendOp) (rev scale.Rev, reader string, err error) {
-	err = g.try(func() (err error) { rev, reader, err = g.Store.Append(ctx, p); return err })
+	err = g.try(ctx, func(ctx context.Context) (err error) { rev, reader, err = g.Store.Append(ctx, p); return err })
 	return rev, reader, err
 }
 
 // Read implements scale.Store.
 func (g guardedStore) Read(ctx context.Context, box string, after scale.Rev, reader string) (messages []scale.Message, now string, err error) {
-	err = g.try(func() (err error) { messages, now, err = g.Store.Read(ctx, box, after, reader); return err })
+	err = g.try(ctx, func(ctx context.Context) (err error) {
+		messages, now, err = g.Store.Read(ctx, box, after, reader)
+		return err
+	})
 	return messages, now, err
 }
 
 // Take implements scale.Store.
 func (g guardedStore) Take(ctx context.Context, t scale.Take) (found scale.Box, err error) {
-	err = g.try(func() (err error) { found, err = g.Store.Take(ctx, t); return err })
+	err = g.try(ctx, func(ctx context.Context) (err error) { found, err = g.Store.Take(ctx, t); return err })
 	return found, err
 }
 
@@ -113,6 +125,8 @@ func (w *guardedWatcher) Add(ctx context.Context, subjects ...string) error {
 	if w.failed != nil {
 		return w.failed
 	}
+	ctx, cancel := context.WithTimeout(ctx, replica.StoreTimeout)
+	defer cancel()
 	return safely.Try(func() error { return w.Watcher.Add(ctx, subjects...) })
 }
 

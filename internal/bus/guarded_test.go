@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/safely"
@@ -31,6 +33,84 @@ func TestGuardWithoutGoroutine(t *testing.T) {
 	}
 	if _, err := s.Put(t.Context(), scale.Write{Key: registrationKey("x"), Value: []byte{}, TTL: replica.DeadAfter}); err != nil {
 		t.Errorf("Put: %v", err)
+	}
+}
+
+// hanging is a Store whose calls return when their context ends.
+type hanging struct{ scale.Store }
+
+func (hanging) wait(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+
+func (h hanging) Get(ctx context.Context, _ ...scale.GetOp) ([]scale.Entry, error) {
+	return nil, h.wait(ctx)
+}
+
+func (h hanging) Put(ctx context.Context, _ ...scale.Write) ([]scale.Entry, error) {
+	return nil, h.wait(ctx)
+}
+
+func (h hanging) ClaimDue(ctx context.Context, _, _, _ string, _ int, _ time.Duration) ([]scale.Entry, error) {
+	return nil, h.wait(ctx)
+}
+
+func (h hanging) Append(ctx context.Context, _ scale.AppendOp) (scale.Rev, string, error) {
+	return 0, "", h.wait(ctx)
+}
+
+func (h hanging) Read(ctx context.Context, _ string, _ scale.Rev, _ string) ([]scale.Message, string, error) {
+	return nil, "", h.wait(ctx)
+}
+
+func (h hanging) Take(ctx context.Context, _ scale.Take) (scale.Box, error) {
+	return scale.Box{}, h.wait(ctx)
+}
+
+func (h hanging) Watch(func(string, scale.Message), func()) scale.Watcher { return h }
+
+func (h hanging) Add(ctx context.Context, _ ...string) error { return h.wait(ctx) }
+
+func (hanging) Remove(...string) {}
+
+func (hanging) Close() {}
+
+// Each use of a store ends after a time.
+func TestGuardTimeout(t *testing.T) {
+	key := registrationKey("x")
+	for name, use := range map[string]func(ctx context.Context, s scale.Store) error{
+		"Get": func(ctx context.Context, s scale.Store) error {
+			_, err := s.Get(ctx, scale.GetOp{Key: key})
+			return err
+		},
+		"Put": func(ctx context.Context, s scale.Store) error {
+			_, err := s.Put(ctx, scale.Write{Key: key, Value: []byte{}, TTL: time.Minute})
+			return err
+		},
+		"ClaimDue": func(ctx context.Context, s scale.Store) error {
+			_, err := s.ClaimDue(ctx, "part", "index", "owner", 1, time.Minute)
+			return err
+		},
+		"Append": func(ctx context.Context, s scale.Store) error {
+			_, _, err := s.Append(ctx, scale.AppendOp{Box: "x"})
+			return err
+		},
+		"Read": func(ctx context.Context, s scale.Store) error { _, _, err := s.Read(ctx, "x", 0, ""); return err },
+		"Take": func(ctx context.Context, s scale.Store) error {
+			_, err := s.Take(ctx, scale.Take{Box: "x", Reader: "r", TTL: time.Minute})
+			return err
+		},
+		"Watcher.Add": func(ctx context.Context, s scale.Store) error {
+			return s.Watch(func(string, scale.Message) {}, func() {}).Add(ctx, "x")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begun := time.Now()
+				err := use(t.Context(), Guard(hanging{scale.NewLocal()}))
+				if took := time.Since(begun); !errors.Is(err, context.DeadlineExceeded) || took != replica.StoreTimeout {
+					t.Errorf("%v after %v", err, took)
+				}
+			})
+		})
 	}
 }
 

@@ -152,10 +152,8 @@ func (l *Logs) Append(ctx context.Context, name string, event []byte) error {
 // Read returns what follows cursor in the log of a type; "" stands for now. maxAge
 // bounds the age of events if it is not negative, and counts only with a cursor. From
 // a cursor that cannot be served, the page begins as close to it as it can, and is
-// Truncated. A store has replica.StoreTimeout to answer.
+// Truncated. Each use of the store has a time; see bus.Guard.
 func (l *Logs) Read(ctx context.Context, name, cursor string, maxAge time.Duration) (Page, error) {
-	ctx, cancel := context.WithTimeout(ctx, replica.StoreTimeout)
-	defer cancel()
 	birth, err := l.born(ctx)
 	if err != nil {
 		return Page{}, err
@@ -305,8 +303,6 @@ func (l *Logs) quiet(ctx context.Context, name, cursor string) string {
 // behind returns what follows a position in a log, which begins later if events are
 // missing. last is a position up to which it has everything.
 func (l *Logs) behind(ctx context.Context, name, birth string, at scale.Rev) (found part, last scale.Rev, err error) {
-	ctx, cancel := context.WithTimeout(ctx, replica.StoreTimeout)
-	defer cancel()
 	now, err := l.now(ctx) // before the messages, as in Read
 	if err != nil {
 		return part{}, 0, err
@@ -508,9 +504,7 @@ func (l *Logs) sync(watcher scale.Watcher, watched map[string]bool) bool {
 		delete(watched, box)
 	}
 	if len(more) > 0 {
-		ctx, cancel := context.WithTimeout(l.ctx, replica.StoreTimeout)
-		defer cancel()
-		if watcher.Add(ctx, more...) == nil { // the reads tell what is wrong; it is tried again in 5 s
+		if watcher.Add(l.ctx, more...) == nil { // the reads tell what is wrong; it is tried again in 5 s
 			for _, box := range more {
 				watched[box] = true
 			}
@@ -535,9 +529,7 @@ func (l *Logs) take(all bool) (due []*followed) {
 // refresh brings the end of a log into memory. moved reports that it has events that the
 // followers were not called for.
 func (l *Logs) refresh(f *followed) (moved bool, err error) {
-	ctx, cancel := context.WithTimeout(l.ctx, replica.StoreTimeout)
-	defer cancel()
-	birth, err := l.born(ctx)
+	birth, err := l.born(l.ctx)
 	box := boxOf(f.name)
 	l.mu.Lock()
 	hints, missed, fresh := f.hints, f.missed, f.fresh
@@ -547,7 +539,7 @@ func (l *Logs) refresh(f *followed) (moved bool, err error) {
 	if err == nil {
 		var known bool
 		if last, known = l.learn(box, birth, hints); missed || !known {
-			last, err = l.readOn(ctx, box, birth, last)
+			last, err = l.readOn(l.ctx, box, birth, last)
 		}
 	}
 	l.mu.Lock()

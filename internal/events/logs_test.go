@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/bus"
 	"github.com/talaria-go/mcp/internal/events"
 	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
@@ -102,7 +103,7 @@ func (hanging) Get(ctx context.Context, _ ...scale.GetOp) ([]scale.Entry, error)
 func TestHangingStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		_, err := logs(t, hanging{scale.NewLocal()}, "key").Read(t.Context(), "x", "", -1)
+		_, err := logs(t, bus.Guard(hanging{scale.NewLocal()}), "key").Read(t.Context(), "x", "", -1)
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != replica.StoreTimeout {
 			t.Errorf("after %v: %v", time.Since(began), err)
 		}

@@ -124,13 +124,11 @@ func (w *Webhooks) lookAfter() {
 
 // watchParts asks the store to tell of changes of subscriptions.
 func (w *Webhooks) watchParts(watcher scale.Watcher) error {
-	ctx, cancel := context.WithTimeout(w.ctx, replica.StoreTimeout)
-	defer cancel()
 	var parts []string
 	for n := range webhookSlots {
 		parts = append(parts, replica.Partition("webhook", n))
 	}
-	return watcher.Add(ctx, parts...)
+	return watcher.Add(w.ctx, parts...)
 }
 
 // beat does what is due from time to time.
@@ -162,9 +160,7 @@ func (w *Webhooks) beat() {
 	for n := range webhookSlots {
 		writes[n] = scale.Write{Key: scale.Key{Partition: replica.Partition("webhook", n), Name: "contact"}, Prev: scale.Any, Value: []byte{}, TTL: lease}
 	}
-	ctx, cancel := context.WithTimeout(w.ctx, replica.StoreTimeout)
-	defer cancel()
-	written, err := w.store.Put(ctx, writes...)
+	written, err := w.store.Put(w.ctx, writes...)
 	answered := err == nil && !slices.ContainsFunc(written, func(e scale.Entry) bool { return e.Err != nil })
 	w.health.Record(answered)
 	w.failed(err)
@@ -183,10 +179,8 @@ func (w *Webhooks) claim(index string) {
 			if leaving {
 				return
 			}
-			ctx, cancel := context.WithTimeout(w.ctx, replica.StoreTimeout)
 			began := time.Now()
-			due, err := w.store.ClaimDue(ctx, replica.Partition("webhook", n), index, w.config.Replica, claimMost, lease)
-			cancel()
+			due, err := w.store.ClaimDue(w.ctx, replica.Partition("webhook", n), index, w.config.Replica, claimMost, lease)
 			if err != nil {
 				w.health.Record(false)
 				w.failed(err)
@@ -250,10 +244,8 @@ func (w *Webhooks) renew(own []*subscriber) bool {
 		looks[i] = scale.GetOp{Key: s.key, Known: s.rev, In: lease}
 	}
 	w.mu.Unlock()
-	ctx, cancel := context.WithTimeout(w.ctx, replica.StoreTimeout)
-	defer cancel()
 	began := time.Now()
-	found, err := w.store.Get(ctx, looks...)
+	found, err := w.store.Get(w.ctx, looks...)
 	w.failed(err)
 	answered := len(found) == len(own)
 	if !answered {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
-	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
@@ -636,9 +635,7 @@ func (w *Webhooks) readOwn(key scale.Key, rev scale.Rev) {
 	if s == nil || known {
 		return
 	}
-	ctx, cancel := context.WithTimeout(w.ctx, replica.StoreTimeout)
-	defer cancel()
-	e, err := w.get(ctx, key)
+	e, err := w.get(w.ctx, key)
 	if err != nil {
 		w.failed(err) // a renewal finds it
 		return

@@ -525,8 +525,6 @@ func (w *Webhooks) read(e scale.Entry) *Subscription {
 
 // get returns an entry of the store.
 func (w *Webhooks) get(ctx context.Context, key scale.Key) (scale.Entry, error) {
-	ctx, cancel := context.WithTimeout(ctx, replica.StoreTimeout)
-	defer cancel()
 	found, err := w.store.Get(ctx, scale.GetOp{Key: key})
 	if err != nil {
 		return scale.Entry{}, err
@@ -536,8 +534,6 @@ func (w *Webhooks) get(ctx context.Context, key scale.Key) (scale.Entry, error) 
 
 // put makes one write. The error is that of the store; Entry.Err has the others.
 func (w *Webhooks) put(ctx context.Context, write scale.Write) (scale.Entry, error) {
-	ctx, cancel := context.WithTimeout(ctx, replica.StoreTimeout)
-	defer cancel()
 	written, err := w.store.Put(ctx, write)
 	if err != nil {
 		return scale.Entry{}, err

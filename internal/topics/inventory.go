@@ -88,12 +88,8 @@ func (f *inventory) withdraw(ctx context.Context) error {
 
 // load reads what the store has. f.mu is held.
 func (f *inventory) load(ctx context.Context) error {
-	var found []scale.Entry
-	err := f.hub.callStore(ctx, func(ctx context.Context) (err error) {
-		found, err = f.hub.config.Store.Get(ctx, scale.GetOp{Key: inventoryKey, Known: f.rev, TTL: topicTTL})
-		return err
-	})
-	if err != nil || found[0].Rev == f.rev {
+	found, err := f.hub.config.Store.Get(ctx, scale.GetOp{Key: inventoryKey, Known: f.rev, TTL: topicTTL})
+	if f.hub.noteUse(err) != nil || found[0].Rev == f.rev {
 		return err
 	}
 	return f.decode(found[0])
@@ -122,9 +118,8 @@ func (f *inventory) deadReplicas(ctx context.Context) (nodes []string, err error
 	others := slices.DeleteFunc(slices.Sorted(maps.Keys(f.known)), func(node string) bool { return node == f.hub.config.ReplicaID })
 	rand.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
 	for _, node := range others[:min(len(others), maxLivenessChecks)] {
-		var lives bool
-		err := f.hub.callStore(ctx, func(ctx context.Context) (err error) { lives, err = f.hub.config.IsAlive(ctx, node); return err })
-		if err != nil {
+		lives, err := f.hub.config.IsAlive(ctx, node)
+		if f.hub.noteUse(err) != nil {
 			return nil, err
 		}
 		if !lives {
@@ -149,15 +144,11 @@ func (f *inventory) update(ctx context.Context, fn func(all map[string]map[strin
 		if err != nil || bytes.Equal(text, before) && !f.old {
 			return err
 		}
-		var written []scale.Entry
-		err = f.hub.callStore(ctx, func(ctx context.Context) (err error) {
-			written, err = f.hub.config.Store.Put(ctx, scale.Write{
-				Key: inventoryKey, Prev: f.rev, TTL: topicTTL, Value: f.hub.config.Seal.Seal(nil, text, seal.Binding(inventoryKey.Name)),
-			})
-			return err
+		written, err := f.hub.config.Store.Put(ctx, scale.Write{
+			Key: inventoryKey, Prev: f.rev, TTL: topicTTL, Value: f.hub.config.Seal.Seal(nil, text, seal.Binding(inventoryKey.Name)),
 		})
 		switch {
-		case err != nil:
+		case f.hub.noteUse(err) != nil:
 			return err
 		case errors.Is(written[0].Err, scale.ErrChanged):
 			if err := f.decode(written[0]); err != nil {

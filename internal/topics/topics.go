@@ -491,8 +491,8 @@ func (h *Hub) publishBatch(ctx context.Context) (more bool, err error) {
 	if len(names) == 0 {
 		return false, nil
 	}
-	var written []scale.Entry
-	err = h.callStore(ctx, func(ctx context.Context) (err error) { written, err = h.config.Store.Put(ctx, writes...); return err })
+	written, err := h.config.Store.Put(ctx, writes...)
+	_ = h.noteUse(err) // which is returned in the end
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i, name := range names {
@@ -523,11 +523,9 @@ func (h *Hub) markPublished(t *topic, rev scale.Rev) {
 	}
 }
 
-// callStore runs code of the store, and tells of its failures.
-func (h *Hub) callStore(ctx context.Context, fn func(ctx context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, replica.StoreTimeout)
-	defer cancel()
-	err := fn(ctx)
+// noteUse notes how a use of the store has ended, tells of the first failure, and returns the
+// error.
+func (h *Hub) noteUse(err error) error {
 	h.contact.Record(err == nil)
 	h.mu.Lock()
 	first := err != nil && (!h.storeDown || !h.probed) && h.ctx.Err() == nil
@@ -660,7 +658,7 @@ func (h *Hub) syncWatches() (fresh map[string]bool, err error) {
 	if len(more) == 0 {
 		return nil, nil
 	}
-	if err := h.callStore(h.ctx, func(ctx context.Context) error { return h.watcher.Add(ctx, more...) }); err != nil {
+	if err := h.noteUse(h.watcher.Add(h.ctx, more...)); err != nil {
 		return nil, err
 	}
 	fresh = make(map[string]bool, len(more))
@@ -681,9 +679,8 @@ func (h *Hub) fetch(keys []scale.Key) error {
 		}
 	}
 	h.mu.Unlock()
-	var found []scale.Entry
-	err := h.callStore(h.ctx, func(ctx context.Context) (err error) { found, err = h.config.Store.Get(ctx, looks...); return err })
-	if err != nil {
+	found, err := h.config.Store.Get(h.ctx, looks...)
+	if h.noteUse(err) != nil {
 		return err
 	}
 	h.mu.Lock()
