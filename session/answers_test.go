@@ -148,9 +148,7 @@ func (r *replicas) answers(dice *rand.Rand, how answerRound) {
 	case how.killed:
 		pause(3000)
 		close(dead)
-		r.all[0].resumer.mu.Lock()
-		r.all[0].resumer.closed = true
-		r.all[0].resumer.mu.Unlock()
+		r.all[0].resumer.closed.Store(true)
 		r.office[0].Close(t.Context())
 		r.all[0].Close(t.Context(), core.ErrSessionClosed)
 	case how.ends:

@@ -37,18 +37,16 @@ type follower struct {
 	// Only the goroutine of serve uses these.
 	pos    scale.Rev // of the last message that was read; 0 before the first
 	opened bool
-	known  bool          // a reply has come
 	fresh  int           // bytes that were read since the last ask
 	full   time.Time     // since when there is no memory for what is read; zero if there is
 	wait   time.Duration // until the next look
 	timer  *time.Timer
 
-	told    atomic.Int64           // the newest message of which a hint came, a scale.Rev
-	look    atomic.Bool            // the box may have more
-	due     atomic.Bool            // the timer has fired
-	gone    atomic.Bool            // the other replica is
-	stopped atomic.Bool            // this replica ends, or the client has come back here
-	reply   atomic.Pointer[string] // the newest followRequest.End that has come; nil if none
+	told  atomic.Int64           // the newest message of which a hint came, a scale.Rev
+	look  atomic.Bool            // the box may have more
+	due   atomic.Bool            // the timer has fired
+	known atomic.Bool            // the other replica has replied
+	end   atomic.Pointer[string] // why nothing follows what the box has; nil if something may
 }
 
 // serve carries the stream until it ends, or the client is gone. An error comes
@@ -59,15 +57,15 @@ func (f *follower) serve() error {
 	case err != nil:
 		return unavailable(err)
 	case !lives:
-		return f.recover()
+		return f.finish(reasonClosed)
 	}
 	if before, ok := m.inboxes.Swap(f.box, f); ok { // hints come from now on
-		before.(*follower).stop()
+		before.(*follower).stop(reasonDone)
 	}
 	defer m.inboxes.CompareAndDelete(f.box, f)
 	switch err := f.ask(false); {
 	case errors.Is(err, bus.ErrNoReplica):
-		return f.recover()
+		return f.finish(reasonClosed)
 	case err != nil && !errors.Is(err, bus.ErrMaybeDelivered):
 		return unavailable(err)
 	}
@@ -77,32 +75,21 @@ func (f *follower) serve() error {
 	defer context.AfterFunc(f.session.Context(), f.signal)()
 	begun := time.Now()
 	for {
-		end := ""
-		switch reply := f.reply.Swap(nil); {
-		case reply == nil:
-		case *reply == "":
-			f.known = true
-		default:
-			end = *reply
+		end := f.end.Load()
+		if end != nil {
 			f.look.Store(true) // what came before the end
 		}
 		if over, err := f.flush(); over {
 			return err
 		}
-		switch {
-		case end != "":
-			return f.finish(end)
-		case f.gone.Load():
-			return f.recover()
-		case f.session.Ended(), f.stopped.Load(), !f.known && time.Since(begun) >= firstReplyLimit: // the client comes back
-			f.open()
-			return nil
+		switch known := f.known.Load(); {
+		case end != nil:
+			return f.finish(*end)
+		case f.session.Ended(), !known && time.Since(begun) >= firstReplyLimit:
+			return f.finish(reasonDone)
 		case f.due.Swap(false):
 			f.retry(time.Since(begun))
-			continue
-		}
-		switch {
-		case f.known || f.opened:
+		case known || f.opened:
 			f.open()
 			if !f.to.Wait() {
 				return nil
@@ -113,9 +100,9 @@ func (f *follower) serve() error {
 	}
 }
 
-// stop ends the stream: its client comes back.
-func (f *follower) stop() {
-	f.stopped.Store(true)
+// stop ends the stream for a reason, unless there was one before.
+func (f *follower) stop(end string) {
+	f.end.CompareAndSwap(nil, &end)
 	f.signal()
 }
 
@@ -124,9 +111,9 @@ func (f *follower) ask(left bool) error {
 	return f.resumer.send(f.resumer.m.ctx, f.node, followRequest{Session: f.session.id, After: f.from.String(), Reader: f.reader, Left: left})
 }
 
-// leave notifies the other replica that the follower has ended.
+// leave notifies the other replica that the follower has ended, unless that is gone.
 func (f *follower) leave() {
-	if !f.gone.Load() {
+	if end := f.end.Load(); end == nil || *end != reasonClosed {
 		_ = f.ask(true) // or the box expires
 	}
 }
@@ -136,15 +123,14 @@ func (f *follower) leave() {
 func (f *follower) retry(since time.Duration) {
 	f.look.Store(true)
 	switch {
-	case f.known:
+	case f.known.Load():
 		f.wait = min(max(2*f.wait, replica.PollInterval), replica.StreamCheck)
-	case since < 2*firstReplyTimeout:
-		_ = f.ask(false) // it asks again
-		f.wait = firstReplyTimeout
 	default:
 		_ = f.ask(false) // it asks again
-		f.open()
-		f.wait = replica.PollInterval
+		if f.wait = firstReplyTimeout; since >= 2*firstReplyTimeout {
+			f.open()
+			f.wait = replica.PollInterval
+		}
 	}
 	f.timer.Reset(f.wait)
 }
@@ -184,12 +170,12 @@ func (f *follower) flush() (over bool, err error) {
 		if !f.look.Swap(false) && !hinted {
 			return false, nil
 		}
+		known := f.known.Load() // before the read
 		list, _, err := m.readBox(m.ctx, f.box, f.pos, f.reader)
 		size := bytesOf(list)
 		switch {
-		case errors.Is(err, scale.ErrNotReader) && f.known: // another connection has the stream
-			f.open()
-			return true, nil
+		case errors.Is(err, scale.ErrNotReader) && known: // another connection has the stream
+			return true, f.finish(reasonDone)
 		case errors.Is(err, scale.ErrNotReader): // the other replica has not taken the box yet
 			return false, nil
 		case err != nil:
@@ -200,8 +186,7 @@ func (f *follower) flush() (over bool, err error) {
 				f.full = time.Now()
 			}
 			if time.Since(f.full) >= noMemoryLimit { // the client comes back
-				f.open()
-				return true, nil
+				return true, f.finish(reasonDone)
 			}
 			f.timer.Reset(retryInterval)
 			return false, nil
@@ -231,62 +216,65 @@ func (f *follower) flush() (over bool, err error) {
 func (f *follower) sendAll(list []scale.Message) (over bool, err error) {
 	// Before the first read, only messages of earlier readers can be gone.
 	if f.pos > 0 && list[0].Prev > f.pos { // the client has been too slow, and comes back for the rest
-		f.open()
-		return true, nil
+		return true, f.finish(reasonDone)
 	}
 	for _, m := range list {
 		f.pos = m.Rev
-		batch, messages, err := f.resumer.answers.open(f.box, m.Data)
+		batch, err := f.resumer.answers.open(f.box, m.Data)
 		if err != nil { // another replica may have the key
 			f.resumer.m.reportError(err)
-			f.open()
-			return true, nil
+			return true, f.finish(reasonDone)
 		}
 		if batch.For != f.reader { // of another reader, or saved for a later one
 			continue
 		}
-		if f.known = true; len(batch.Events) > 0 {
-			f.opened = true
-		}
-		for event, message := range batch.all(messages) {
+		f.known.Store(true)
+		f.opened = f.opened || len(batch.Events) > 0
+		for _, e := range batch.Events {
 			switch {
-			case event.Retry != 0:
-				_ = f.to.Pause(event.Retry) // a client that is gone comes back
+			case e.Retry != 0:
+				_ = f.to.Pause(e.Retry) // a client that is gone comes back
 				return true, nil
-			case !f.from.precedes(event.ID):
-			case f.to.Event(event.ID, message) != nil:
+			case !f.from.precedes(e.ID):
+			case f.to.Event(e.ID, e.message) != nil:
 				return true, nil
 			default:
-				f.from, _ = parseEventID(event.ID)
+				f.from, _ = parseEventID(e.ID)
 			}
 		}
 		if batch.End != "" {
 			return true, f.finish(batch.End)
 		}
 	}
-	if f.known {
+	if f.known.Load() {
 		f.timer.Reset(max(f.wait, replica.PollInterval))
 	}
 	return false, nil
 }
 
-// finish ends the stream for a reason that came.
+// finish ends the stream for a reason, with what the store has saved of a stream that its
+// replica no longer has. If the stream has more, its client comes back.
 func (f *follower) finish(end string) error {
+	if end == reasonUnknown || end == reasonClosed {
+		before := f.from
+		found, err := f.resumer.answers.send(f.session, &f.from, f.to)
+		f.opened = f.opened || f.from != before
+		switch {
+		case err != nil && !f.opened:
+			return unavailable(err)
+		case err != nil, found:
+			end = reasonDone
+		}
+	}
 	switch {
-	case end == reasonClosed:
-		return f.recover()
-	case end == reasonUnknown:
-		if over, err := f.sendSaved(); over {
-			return err
-		}
-		if !f.opened {
-			return unknownStream(f.last)
-		}
-		return f.fail(errReplicaGone)
+	case end == reasonUnknown && !f.opened:
+		return unknownStream(f.last)
 	case end == reasonTooLong && !f.opened:
 		return streamTooLong(f.last)
 	case end == reasonTooLong:
 		return f.fail(errTooLong)
+	case end == reasonUnknown, end == reasonClosed:
+		return f.fail(errReplicaGone)
 	}
 	f.open()
 	return nil
@@ -298,32 +286,6 @@ func (f *follower) open() {
 		f.opened = true
 		_ = f.to.Open() // it comes back
 	}
-}
-
-// sendSaved sends what the store has of the stream. over reports that this was all that can
-// be done.
-func (f *follower) sendSaved() (over bool, err error) {
-	before := f.from
-	found, err := f.resumer.answers.send(f.session, &f.from, f.to)
-	f.opened = f.opened || f.from != before
-	switch {
-	case err != nil && !f.opened:
-		return true, unavailable(err)
-	case err != nil: // it comes back
-		return true, nil
-	case found:
-		f.open()
-	}
-	return found, nil
-}
-
-// recover serves a client whose stream was at a replica that is gone: the rest of it from
-// the store, or an error for the request.
-func (f *follower) recover() error {
-	if over, err := f.sendSaved(); over {
-		return err
-	}
-	return f.fail(errReplicaGone)
 }
 
 // fail answers the request with an error. If its id is not known, the client receives the

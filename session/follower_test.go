@@ -448,7 +448,7 @@ func TestFollowerAnsweredOnce(t *testing.T) {
 		if err := f.all[0].Local(f.id).history.send(l, event{stream: 8, event: 2, message: []byte("answer"), answer: true}); err != nil {
 			t.Fatal(err)
 		}
-		if batch, _ := l.next(); len(batch.Events) != 1 || batch.End != reasonDone {
+		if batch := l.next(); len(batch.Events) != 1 || batch.End != reasonDone {
 			t.Errorf("%+v is sent, and the end with another message", batch)
 		}
 	})
@@ -636,7 +636,7 @@ func TestFollowerWithoutHints(t *testing.T) {
 		l.ended(t, true)
 		f.empty()
 	})
-	// A store that does not tell that hints are lost breaks its promise.
+	// A store that does not report that hints are lost breaks its contract.
 	together(t, func(t *testing.T, f *team) {
 		st := f.call()
 		l := f.back(1, f.event(1))
@@ -647,6 +647,54 @@ func TestFollowerWithoutHints(t *testing.T) {
 		l.wants(t, "2=answer")
 		l.ended(t, true)
 	})
+}
+
+// A stream that was quiet for long receives a message at once whose hint is lost, if the store
+// reports the gap, as it must. If it does not, the message comes within replica.StreamCheck.
+func TestLostHintOfQuietStream(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		open func(f *team) (l *get, send func())
+		most time.Duration // without a report
+	}{
+		{"of a session", func(f *team) (*get, func()) {
+			return f.back(1, ""), func() { f.post(0, f.id, "m") }
+		}, replica.StreamCheck + endLeaseTTL/3}, // a pass comes so often
+		{"of an answer", func(f *team) (*get, func()) {
+			st := f.call()
+			return f.back(1, f.event(1)), func() { sendAll(f.t, st, "m") }
+		}, replica.StreamCheck},
+	} {
+		for _, reported := range []bool{true, false} {
+			t.Run(fmt.Sprint(tt.name, ", reported ", reported), func(t *testing.T) {
+				together(t, func(t *testing.T, f *team) {
+					l, send := tt.open(f)
+					time.Sleep(idle / 2)
+					f.stores[1].silent.Store(true)
+					f.stores[1].deaf.Store(true)
+					begun := time.Now()
+					send()
+					synctest.Wait()
+					l.wantMessages(t)
+					if reported {
+						f.stores[1].reportGap()
+					}
+					arrived := func() bool { synctest.Wait(); got, _ := l.messages(); return len(got) > 0 }
+					for !arrived() && time.Since(begun) < time.Hour {
+						time.Sleep(time.Second)
+					}
+					most := tt.most
+					if reported {
+						most = 0
+					}
+					if took := time.Since(begun); took > most {
+						t.Errorf("the message came after %v, want %v at most", took, most)
+					}
+					l.wantMessages(t, "m")
+				})
+			})
+		}
+	}
 }
 
 // While the store is away, coming back is refused for now; a stream that has gone

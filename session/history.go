@@ -477,7 +477,7 @@ func (st *answerStream) put(e event) {
 func (h *history) send(to core.EventWriter, r event) error {
 	id := h.idOf(r.stream, r.event, r.request)
 	if l, ok := to.(*leader); ok && r.answer {
-		return l.enqueue(id, r.message, true)
+		return l.enqueue(followEvent{ID: id, message: r.message, Answer: true})
 	}
 	return to.Event(id, r.message)
 }

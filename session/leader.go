@@ -29,6 +29,7 @@ type leader struct {
 	ask     followRequest
 	from    eventID  // of After in ask
 	session *Session // nil if it is not here
+	budget  *account // of the session
 	news    chan struct{}
 
 	// Only the goroutine of run uses these.
@@ -38,18 +39,11 @@ type leader struct {
 	attached func() bool
 
 	mu    sync.Mutex
-	queue []queuedEvent
-	bytes int    // that these count for in the budget
-	end   string // why nothing follows the queue; "" if something may
-	left  bool   // the follower has ended
-	got   uint64 // then, the number of the last event that its client has
-	whole bool   // the queue has, or had, the answer
-}
-
-// queuedEvent is an event on its way to the box.
-type queuedEvent struct {
-	followEvent
-	message []byte // nil if Size is negative
+	queue []followEvent
+	bytes int      // that these count for in the budget
+	end   string   // why nothing follows the queue; "" if something may
+	whole bool     // the queue has, or had, the answer
+	left  *eventID // the last event that the client has whose follower has ended; nil before
 }
 
 var _ core.EventWriter = (*leader)(nil)
@@ -58,21 +52,23 @@ var _ core.EventWriter = (*leader)(nil)
 func (l *leader) run() {
 	defer l.resumer.forget(l)
 	l.attached = func() bool { return false }
-	if l.session == nil {
-		l.unknown()
-	} else {
+	err := errUnknownStream
+	if l.session != nil {
 		defer l.session.retain()()
 		defer context.AfterFunc(l.session.Context(), l.wake)()
-		on, lost, err := l.session.history.resume(l.ask.After, l, l.wake)
-		switch {
-		case errors.Is(err, errNotKept):
-			l.finish(reasonTooLong)
-		case err != nil:
-			l.unknown()
-		default:
-			l.attached = on
+		var attached func() bool
+		var lost func()
+		if attached, lost, err = l.session.history.resume(l.ask.After, l, l.wake); err == nil {
 			defer lost()
+			l.attached = attached
 		}
+	}
+	switch {
+	case errors.Is(err, errNotKept):
+		l.finish(reasonTooLong)
+	case err != nil: // the box may have the answer, which the follower reads then
+		l.resumer.answers.lead(l.ask.Session, l.from.stream, l.ask.Reader)
+		l.finish(reasonUnknown)
 	}
 	defer l.drop(reasonDone)
 	ctx := l.resumer.m.ctx
@@ -82,7 +78,7 @@ func (l *leader) run() {
 		if !l.attached() {
 			l.finish(reasonDone)
 		}
-		if l.isOver() { // after the end of a session, the store deletes the box
+		if l.resumer.hasEnded(l.session) || l.isLeft() { // after the end of a session, the store deletes the box
 			return
 		}
 		over, err := l.flush(ctx)
@@ -100,11 +96,6 @@ func (l *leader) run() {
 			return
 		}
 	}
-}
-
-// isOver reports whether the follower has left or the session has ended.
-func (l *leader) isOver() bool {
-	return l.resumer.hasEnded(l.session) || l.isLeft()
 }
 
 // flushLast writes the rest when the replica ends. A follower that is still attached gets no
@@ -128,18 +119,11 @@ func (l *leader) finish(end string) {
 	}
 }
 
-// unknown ends a stream of which nothing is known here. The box may have its answer, which the
-// follower reads then.
-func (l *leader) unknown() {
-	l.resumer.answers.lead(l.ask.Session, l.from.stream, l.ask.Reader)
-	l.finish(reasonUnknown)
-}
-
-// leave notes that the follower has ended, whose client has the event got.
-func (l *leader) leave(got uint64) {
+// leave notes that the follower has ended, whose client has the event last.
+func (l *leader) leave(last eventID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.left, l.got = true, got
+	l.left = &last
 	l.wake()
 }
 
@@ -147,7 +131,7 @@ func (l *leader) leave(got uint64) {
 func (l *leader) isLeft() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.left
+	return l.left != nil
 }
 
 // wake makes the goroutine look.
@@ -159,56 +143,38 @@ func (l *leader) wake() {
 }
 
 // Event implements core.EventWriter. It waits for nothing.
-func (l *leader) Event(id string, message []byte) error { return l.enqueue(id, message, false) }
-
-// enqueue is Event, which may be the answer. That nothing follows this goes with it.
-func (l *leader) enqueue(id string, message []byte, answer bool) error {
-	size := len(message)
-	if message == nil {
-		size = -1
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.end == "" && len(message) > maxAnswerBytes {
-		l.end = reasonTooLong
-		l.wake()
-	}
-	err := l.add(queuedEvent{followEvent: followEvent{ID: id, Size: size, Answer: answer}, message: bytes.Clone(message)})
-	if err == nil && answer {
-		l.end, l.whole = reasonDone, true
-	}
-	return err
+func (l *leader) Event(id string, message []byte) error {
+	return l.enqueue(followEvent{ID: id, message: message})
 }
 
 // Pause implements core.EventWriter.
-func (l *leader) Pause(retry time.Duration) error {
+func (l *leader) Pause(retry time.Duration) error { return l.enqueue(followEvent{Retry: retry}) }
+
+// enqueue adds an event to the queue. Nothing follows the answer.
+func (l *leader) enqueue(e followEvent) error {
+	defer l.wake()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.add(queuedEvent{followEvent: followEvent{Size: -1, Retry: retry}})
-}
-
-// add puts an event into the queue. l.mu is held.
-func (l *leader) add(e queuedEvent) error {
-	if l.end != "" || l.left {
-		return errFollowerSlow
-	}
 	size := eventOverhead + len(e.message)
-	l.wake()
-	if l.bytes+size > followQueueBytes || !l.account().reserve(size) {
+	switch {
+	case l.end != "" || l.left != nil:
+		return errFollowerSlow
+	case len(e.message) > maxAnswerBytes:
+		l.end = reasonTooLong
+		return errFollowerSlow
+	case l.bytes+size > followQueueBytes || !l.budget.reserve(size):
 		l.end = reasonSlow
 		return errFollowerSlow
+	case e.message == nil:
+		e.Size = -1
+	default:
+		e.Size, e.message = len(e.message), bytes.Clone(e.message)
 	}
-	l.queue = append(l.queue, e)
-	l.bytes += size
+	l.queue, l.bytes = append(l.queue, e), l.bytes+size
+	if e.Answer {
+		l.end, l.whole = reasonDone, true
+	}
 	return nil
-}
-
-// account is that of the session, for the events of the queue; nil without a session.
-func (l *leader) account() *account {
-	if l.session == nil {
-		return nil
-	}
-	return l.session.history.budget
 }
 
 // flush writes what waits. over reports that this was the end, or that another reader has
@@ -216,7 +182,7 @@ func (l *leader) account() *account {
 // twice.
 func (l *leader) flush(ctx context.Context) (over bool, err error) {
 	for {
-		batch, messages := l.next()
+		batch := l.next()
 		reader, end := l.ask.Reader, batch.End != ""
 		switch {
 		case len(batch.Events) == 0 && l.told && !end:
@@ -229,7 +195,7 @@ func (l *leader) flush(ctx context.Context) (over bool, err error) {
 			}
 			end = false
 		case len(batch.Events) > 0:
-			if reader, err = l.write(ctx, batch, messages); errors.Is(err, scale.ErrFull) {
+			if reader, err = l.write(ctx, batch); errors.Is(err, scale.ErrFull) {
 				l.drop(reasonSlow)
 				continue
 			}
@@ -265,22 +231,16 @@ func (l *leader) isOvertaken() bool {
 // one that was attached takes it last.
 func (l *leader) take(ctx context.Context) error {
 	answers := l.resumer.answers
-	b, undo := answers.reserve(l.session, l.from.stream, 0)
-	if b == nil {
-		return scale.ErrFull
-	}
-	defer b.lock()()
-	if l.isOvertaken() {
-		undo()
-		return errOvertaken
-	}
-	if _, err := l.resumer.m.takeBox(ctx, scale.Take{Box: b.name, Reader: l.ask.Reader, After: scale.Unread, TTL: answerTTL}); err != nil {
-		undo()
+	return answers.use(l.session, l.from.stream, 0, 0, func(b *answerBox) error {
+		if l.isOvertaken() {
+			return errOvertaken
+		}
+		_, err := l.resumer.m.takeBox(ctx, scale.Take{Box: b.name, Reader: l.ask.Reader, After: scale.Unread, TTL: answerTTL})
+		if l.took = err == nil; l.took {
+			answers.lead(l.ask.Session, l.from.stream, l.ask.Reader)
+		}
 		return err
-	}
-	answers.note(l.session, b, l.ask.Reader, true, 0)
-	l.took = true
-	return nil
+	})
 }
 
 // reply sends the follower the reason why nothing follows, or "" if something may.
@@ -291,47 +251,37 @@ func (l *leader) reply(ctx context.Context, end string) error {
 }
 
 // write appends one batch to the box, and removes it from the queue.
-func (l *leader) write(ctx context.Context, batch followBatch, messages [][]byte) (reader string, err error) {
-	answers, n, answer := l.resumer.answers, 0, uint64(0)
-	for _, m := range messages {
-		n += len(m)
+func (l *leader) write(ctx context.Context, batch followBatch) (reader string, err error) {
+	answers, n, answer := l.resumer.answers, 0, eventID{}
+	for _, e := range batch.Events {
+		if n += len(e.message); e.Answer {
+			answer, _ = parseEventID(e.ID)
+		}
 	}
-	if last := batch.Events[len(batch.Events)-1]; last.Answer {
-		at, _ := parseEventID(last.ID)
-		answer = at.event
+	err = answers.use(l.session, l.from.stream, n, answer.event, func(b *answerBox) (err error) {
+		p := scale.AppendOp{Keep: answerBytes, Recent: max(l.resumer.m.config.History, 1), Refuse: true}
+		reader, err = answers.append(ctx, b.name, p, batch)
+		return err
+	})
+	if err == nil {
+		l.remove(len(batch.Events))
 	}
-	b, undo := answers.reserve(l.session, l.from.stream, n)
-	if b == nil {
-		return "", scale.ErrFull
-	}
-	defer b.lock()()
-	p := scale.AppendOp{Keep: answerBytes, Recent: max(l.resumer.m.config.History, 1), Refuse: true}
-	if reader, err = answers.append(ctx, b.name, p, batch, messages...); err != nil {
-		undo()
-		return "", err
-	}
-	l.remove(len(batch.Events))
-	answers.note(l.session, b, l.ask.Reader, reader == l.ask.Reader, answer)
-	return reader, nil
+	return reader, err
 }
 
 // next returns what to write now.
-func (l *leader) next() (batch followBatch, messages [][]byte) {
+func (l *leader) next() followBatch {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	batch.For = l.ask.Reader
-	size := 0
-	for _, q := range l.queue {
-		if len(batch.Events) == maxFollowBatch || size > 0 && size+len(q.message) > followBatchBytes {
-			break
-		}
-		size += len(q.message)
-		batch.Events, messages = append(batch.Events, q.followEvent), append(messages, q.message)
+	n, size := 0, 0
+	for ; n < min(len(l.queue), maxFollowBatch) && (n == 0 || size+len(l.queue[n].message) <= followBatchBytes); n++ {
+		size += len(l.queue[n].message)
 	}
-	if len(batch.Events) == len(l.queue) {
+	batch := followBatch{For: l.ask.Reader, Events: l.queue[:n:n]}
+	if n == len(l.queue) {
 		batch.End = l.end
 	}
-	return batch, messages
+	return batch
 }
 
 // remove removes the first n events of the queue.
@@ -340,7 +290,7 @@ func (l *leader) remove(n int) {
 	defer l.mu.Unlock()
 	for _, q := range l.queue[:n] {
 		l.bytes -= eventOverhead + len(q.message)
-		l.account().release(eventOverhead + len(q.message))
+		l.budget.release(eventOverhead + len(q.message))
 	}
 	clear(l.queue[:n])
 	l.queue = l.queue[n:]
@@ -353,9 +303,10 @@ func (l *leader) drop(end string) {
 	l.end = end
 	rest := l.queue
 	l.mu.Unlock()
-	if n := len(rest); n > 0 && rest[n-1].Answer {
-		at, _ := parseEventID(rest[n-1].ID)
-		l.resumer.answers.save(context.WithoutCancel(l.resumer.m.ctx), l.session, event{stream: at.stream, event: at.event, request: at.request, message: rest[n-1].message})
+	for _, e := range rest {
+		if at, _ := parseEventID(e.ID); e.Answer {
+			l.resumer.answers.save(context.WithoutCancel(l.resumer.m.ctx), l.session, event{stream: at.stream, event: at.event, request: at.request, message: e.message})
+		}
 	}
 	l.remove(len(rest))
 }

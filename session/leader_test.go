@@ -1,42 +1,15 @@
 package session
 
 import (
-	"bytes"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/protocol"
 )
-
-// A leader that looks for the end of its session keeps no lock while it waits for that of
-// the resumer, which waits for that of the leader when a follower leaves.
-func TestLeaderSessionEnds(t *testing.T) {
-	r := &resumer{}
-	s := New(t.Context(), "s", core.ClientInfo{})
-	s.end(core.ErrSessionDeleted, true)()
-	l := &leader{resumer: r, session: s, news: make(chan struct{}, 1)}
-	r.mu.Lock() // as handleMessage does
-	over := make(chan bool, 1)
-	go func() { over <- l.isOver() }()
-	stacks := make([]byte, 1<<20)
-	for !bytes.Contains(stacks[:runtime.Stack(stacks, true)], []byte("isClosed")) && len(over) == 0 {
-		runtime.Gosched()
-	}
-	if !l.mu.TryLock() {
-		t.Fatal("the leader and the resumer wait for each other")
-	}
-	l.mu.Unlock()
-	r.mu.Unlock()
-	if !<-over {
-		t.Error("the session has ended")
-	}
-}
 
 // A client that breaks off while it gets a saved answer comes back for that.
 func TestSavedAnswersBrokenOff(t *testing.T) {
@@ -90,8 +63,9 @@ func TestSavedAnswersWhileRead(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
 		answers, s := f.all[0].resumer.answers, f.here(0)
 		save := func(stream uint64) {
-			b, _ := answers.reserve(s, stream, 1)
-			answers.note(s, b, "", false, 2)
+			if err := answers.use(s, stream, 1, 2, func(*answerBox) error { return nil }); err != nil {
+				t.Error(err)
+			}
 		}
 		over := func() (streams []uint64) {
 			over := answers.overdue(f.id)
@@ -104,17 +78,16 @@ func TestSavedAnswersWhileRead(t *testing.T) {
 		}
 		save(1)
 		answers.lead(f.id, 1, "r")
-		answers.release(f.id, 1, "r", false, 0) // its leader has written all
 		for n := range uint64(maxSavedAnswers) {
 			save(2 + n)
 		}
 		if got := over(); len(got) > 0 {
 			t.Errorf("%d is over while it is read", got)
 		}
-		answers.release(f.id, 1, "r", true, 1) // without the answer
+		answers.leave(f.id, "r", eventID{stream: 1, event: 1}) // without the answer
 		save(100)
 		if got := over(); !slices.Equal(got, []uint64{1, 2}) {
-			t.Errorf("%d are over, want the oldest two of ten", got)
+			t.Errorf("%d are over, want the oldest two of %d", got, maxSavedAnswers+2)
 		}
 	})
 }
@@ -218,18 +191,18 @@ func TestSavedAnswersDeleting(t *testing.T) {
 		answers, s := f.all[0].resumer.answers, f.here(0)
 		for stream := uint64(1); stream <= 30; stream++ {
 			f.store.within(0, 0)
-			b, _ := answers.reserve(s, stream, 1)
-			answers.note(s, b, "", false, 0)
-			answers.mu.Lock()
-			b.over = true
-			answers.mu.Unlock()
+			var box string
+			if err := answers.use(s, stream, 1, 0, func(b *answerBox) error { box = b.name; return nil }); err != nil {
+				t.Error(err)
+			}
+			answers.update(f.id, stream, func(b *answerBox) { b.over = true })
 			over := answers.overdue(f.id)
 			f.store.within(time.Second, 0)
 			go answers.sweep(t.Context(), over)
 			synctest.Wait()
 			answers.save(t.Context(), s, event{stream: stream, event: 2, message: []byte("answer"), answer: true})
 			time.Sleep(5 * time.Second)
-			if list, _, err := f.store.Read(t.Context(), b.name, 0, ""); len(list) != 1 || err != nil {
+			if list, _, err := f.store.Read(t.Context(), box, 0, ""); len(list) != 1 || err != nil {
 				t.Errorf("the store has %d messages of stream %d, %v", len(list), stream, err)
 			}
 		}

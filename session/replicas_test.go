@@ -41,6 +41,7 @@ type shaky struct {
 	deaf      atomic.Bool // hints are lost, of which there is a gap every five seconds
 	silent    atomic.Bool // there is no gap
 	beforePut func()
+	gaps      []func() // of the watchers
 
 	gets, puts, appends, reads, takes atomic.Int64
 	renews                            atomic.Int64 // looks that put off the end of a session
@@ -196,6 +197,9 @@ func (s *shaky) Watch(fn func(string, scale.Message), gap func()) scale.Watcher 
 			fn(subject, m)
 		}
 	}, hear)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gaps = append(s.gaps, gap)
 	w.running.Go(func() {
 		for {
 			select {
@@ -209,6 +213,16 @@ func (s *shaky) Watch(fn func(string, scale.Message), gap func()) scale.Watcher 
 		}
 	})
 	return w
+}
+
+// reportGap says that hints may be lost.
+func (s *shaky) reportGap() {
+	s.mu.Lock()
+	gaps := slices.Clone(s.gaps)
+	s.mu.Unlock()
+	for _, gap := range gaps {
+		gap()
+	}
 }
 
 // gapWatcher is the Watcher of a shaky store.

@@ -4,14 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"iter"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/talaria-go/mcp/internal/bus"
 	"github.com/talaria-go/mcp/internal/core"
-	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/share"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -43,26 +42,11 @@ type followBatch struct {
 
 // followEvent is one event, or tells the client when to come back.
 type followEvent struct {
-	ID     string        `json:"id,omitempty"`
-	Size   int           `json:"size"` // of the message; -1 if there is none
-	Answer bool          `json:"answer,omitempty"`
-	Retry  time.Duration `json:"retry,omitempty"`
-}
-
-// all returns the events of a batch with their messages.
-func (b *followBatch) all(messages []byte) iter.Seq2[followEvent, []byte] {
-	return func(yield func(followEvent, []byte) bool) {
-		for _, e := range b.Events {
-			var message []byte
-			if e.Size >= 0 {
-				n := min(e.Size, len(messages))
-				message, messages = messages[:n:n], messages[n:]
-			}
-			if !yield(e, message) {
-				return
-			}
-		}
-	}
+	ID      string        `json:"id,omitempty"`
+	Size    int           `json:"size"` // of the message; -1 if there is none
+	Answer  bool          `json:"answer,omitempty"`
+	Retry   time.Duration `json:"retry,omitempty"`
+	message []byte
 }
 
 // Why nothing follows.
@@ -71,7 +55,7 @@ const (
 	reasonUnknown = "unknown" // the replica knows nothing of the stream
 	reasonTooLong = "long"    // what follows is too long to be kept, or to be handed on
 	reasonSlow    = "behind"  // too much waits: the client has to come back
-	reasonClosed  = "closed"  // the replica ends
+	reasonClosed  = "closed"  // the replica ends, or is gone
 )
 
 const (
@@ -93,8 +77,9 @@ type resumer struct {
 	m       *Manager
 	answers *savedAnswers
 
+	closed atomic.Bool
+
 	mu        sync.Mutex
-	closed    bool
 	followers map[*follower]bool
 	leaders   map[string]*leader // by the name of the reader
 	following *share.Shares      // followers, by session
@@ -143,7 +128,7 @@ func (r *resumer) register(f *follower) *protocol.Error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.closed:
+	case r.closed.Load():
 		return unavailable(errEnding)
 	case r.following.Take(f.session.id, 1) != nil:
 		return tooManyStreams()
@@ -165,7 +150,7 @@ func (r *resumer) endFollowers() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for f := range r.followers {
-		f.stop()
+		f.stop(reasonDone)
 	}
 }
 
@@ -185,32 +170,22 @@ func (r *resumer) checkReplicas() {
 			return
 		case !lives:
 			for _, f := range followers {
-				f.gone.Store(true)
-				f.hint(0)
+				f.stop(reasonClosed)
 			}
 		}
 	}
 }
 
-// isClosed reports whether close was called.
-func (r *resumer) isClosed() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.closed
-}
-
 // hasEnded reports whether a session has ended for all replicas; nil has not. A replica that
-// ends leaves its sessions to others. No lock of a leader may be held.
-func (r *resumer) hasEnded(s *Session) bool { return s != nil && s.Ended() && !r.isClosed() }
+// ends leaves its sessions to others.
+func (r *resumer) hasEnded(s *Session) bool { return s != nil && s.Ended() && !r.closed.Load() }
 
 // close lets no follower and no leader begin. The answers of calls that have returned
 // may be on their way to their streams, which leaders and clients that come back
 // need before that.
 func (r *resumer) close() {
 	r.answers.wait()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.closed = true
+	r.closed.Store(true)
 }
 
 // handleMessage handles what a follower of another replica asks for, and replies to those of
@@ -224,8 +199,13 @@ func (r *resumer) handleMessage(message bus.Message) {
 	from, ok := parseEventID(a.After)
 	if a.Reply {
 		reader, _ := r.m.inboxes.Load(answerBoxName(a.Session, from.node, from.stream))
-		if f, ok := reader.(*follower); ok && f.reader == a.Reader {
-			f.reply.Store(&a.End)
+		f, ok := reader.(*follower)
+		switch {
+		case !ok || f.reader != a.Reader:
+		case a.End != "":
+			f.stop(a.End)
+		default:
+			f.known.Store(true)
 			f.signal()
 		}
 		return
@@ -239,13 +219,16 @@ func (r *resumer) handleMessage(message bus.Message) {
 	l := r.leaders[a.Reader]
 	switch {
 	case l != nil && a.Left:
-		l.leave(from.event)
+		l.leave(from)
 	case a.Left:
-		r.answers.release(a.Session, from.stream, a.Reader, true, from.event)
+		r.answers.leave(a.Session, a.Reader, from)
 	case l != nil:
-		r.answers.acknowledge(a.Session, from.stream, a.Reader)
-	case !r.closed && r.leading.Take(a.Session, 1) == nil:
+		r.answers.acknowledge(a.Session, from.stream)
+	case !r.closed.Load() && r.leading.Take(a.Session, 1) == nil:
 		l = &leader{resumer: r, ask: a, from: from, session: s, news: make(chan struct{}, 1)}
+		if s != nil {
+			l.budget = s.history.budget
+		}
 		r.leaders[a.Reader] = l
 		r.m.sweeping.Go(l.run)
 	}
@@ -257,9 +240,7 @@ func (r *resumer) send(ctx context.Context, node string, message followRequest) 
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), replica.StoreTimeout)
-	defer cancel()
-	return r.m.config.Bus.SendUnchecked(ctx, node, msgFollow, body)
+	return r.m.config.Bus.SendUnchecked(context.WithoutCancel(ctx), node, msgFollow, body)
 }
 
 // forget drops a leader.
@@ -270,7 +251,9 @@ func (r *resumer) forget(l *leader) {
 	r.leading.Give(l.ask.Session, 1)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r.answers.release(l.ask.Session, l.from.stream, l.ask.Reader, l.left, l.got)
+	if l.left != nil {
+		r.answers.leave(l.ask.Session, l.ask.Reader, *l.left)
+	}
 }
 
 // errReplicaGone answers a call whose replica is gone.

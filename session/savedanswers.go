@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/talaria-go/mcp/internal/core"
@@ -19,8 +20,8 @@ import (
 const (
 	answerBytes         = 2 << 20       // of messages in such a box that its reader does not have; twice that with an answer
 	maxAnswerBytes      = 1<<20 - 4<<10 // of one message in it; leaves room for a header
-	maxSavedAnswers     = 8             // answers of a session that no client reads, from each replica; and boxes without an answer
-	maxAnswerBoxes      = 64            // boxes of a session from each replica, with those that are read, written or deleted
+	maxSavedAnswers     = 16            // boxes of a session from each replica that no client reads
+	maxAnswerBoxes      = 64            // the same, with those that are read, written or deleted
 	savedAnswerOverhead = 512           // bytes that one counts in addition to its messages
 	maxSavedAtShutdown  = 32 << 20      // bytes of them when the server shuts down
 	deletedAtOnce       = 256           // boxes
@@ -40,10 +41,10 @@ type savedAnswers struct {
 	node  uint64 // of m
 	bytes *share.Shares
 
-	mu   sync.Mutex
-	of   map[string][]*answerBox // by session, the oldest first
-	to   int                     // how many answers are to come, or on their way into the store
-	none chan struct{}           // closed when there are none; nil unless wait was called
+	to atomic.Int64 // how many answers are to come, or on their way into the store
+
+	mu sync.Mutex
+	of map[string][]*answerBox // by session, the oldest first
 }
 
 // answerBox is what the store has of a stream, from this replica.
@@ -51,20 +52,13 @@ type answerBox struct {
 	name, session, principal string
 	stream                   uint64
 	size                     int
-	until                    time.Time // the store has forgotten it then
-	led                      bool      // a leader writes it, or its follower reads it
-	reader                   string    // of the newest leader
-	answer                   uint64    // number of the event that is the answer; 0 if the box does not have it
-	over                     bool      // it is to be deleted
-	deleting                 bool
+	until                    time.Time     // the store has forgotten it then
+	led                      bool          // a leader writes it, or its follower reads it
+	reader                   string        // that follower
+	answer                   uint64        // number of the event that is the answer; 0 if the box does not have it
+	over                     bool          // it is to be deleted
 	storing                  chan struct{} // has an element while the store takes, writes or deletes it
-	writing                  int           // how often reserve was called without note or undo
-}
-
-// lock makes others wait that use the box of the store. savedAnswers.mu is not held.
-func (b *answerBox) lock() (unlock func()) {
-	b.storing <- struct{}{}
-	return func() { <-b.storing }
+	writing                  int           // calls of use
 }
 
 // newSavedAnswers returns savedAnswers without an answer.
@@ -78,24 +72,15 @@ func newSavedAnswers(m *Manager) *savedAnswers {
 // settle must be called when it is kept: in the history, from which saveAll takes it, or in
 // the store. l may be nil, without a Store.
 func (l *savedAnswers) expect() {
-	if l == nil {
-		return
+	if l != nil {
+		l.to.Add(1)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.to++
 }
 
 // settle takes back one expect.
 func (l *savedAnswers) settle() {
-	if l == nil {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.to--; l.to == 0 && l.none != nil {
-		close(l.none)
-		l.none = nil
+	if l != nil {
+		l.to.Add(-1)
 	}
 }
 
@@ -103,21 +88,8 @@ func (l *savedAnswers) settle() {
 // longer than the store may need for one: between the return of a call and its
 // answer the session is saved.
 func (l *savedAnswers) wait() {
-	l.mu.Lock()
-	if l.to == 0 {
-		l.mu.Unlock()
-		return
-	}
-	if l.none == nil {
-		l.none = make(chan struct{})
-	}
-	none := l.none
-	l.mu.Unlock()
-	timer := time.NewTimer(replica.StoreTimeout)
-	defer timer.Stop()
-	select {
-	case <-none:
-	case <-timer.C:
+	for begun := time.Now(); l.to.Load() > 0 && time.Since(begun) < replica.StoreTimeout; {
+		time.Sleep(waitStep)
 	}
 }
 
@@ -136,15 +108,39 @@ func (l *savedAnswers) find(session string, stream uint64) *answerBox {
 	return nil
 }
 
-// reserve makes the box of a stream count n bytes more; undo takes that back. b is nil if
-// there is no room. note must follow once the store has them.
-func (l *savedAnswers) reserve(s *Session, stream uint64, n int) (b *answerBox, undo func()) {
+// use calls write, which takes or writes the box of a stream as the only one here that does,
+// and counts n bytes more for the box unless that fails. answer is the number of the event
+// that is the answer, if it is among what is written. The error is that of write, or
+// scale.ErrFull if there is no room.
+func (l *savedAnswers) use(s *Session, stream uint64, n int, answer uint64, write func(b *answerBox) error) error {
+	b, n := l.reserve(s, stream, n)
+	if b == nil {
+		return scale.ErrFull
+	}
+	b.storing <- struct{}{}
+	err := write(b)
+	<-b.storing
+	over := l.m.resumer.hasEnded(s) // perhaps after markEnded
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b.writing--
+	if b.over = b.over || over; err != nil {
+		l.free(b, n)
+		return err
+	}
+	b.answer = max(b.answer, answer)
+	return nil
+}
+
+// reserve makes the box of a stream count up to n bytes more, and returns how many. b is nil
+// if there is no room.
+func (l *savedAnswers) reserve(s *Session, stream uint64, n int) (b *answerBox, counted int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	list := l.of[s.id]
 	if b = l.find(s.id, stream); b == nil {
 		if len(list) >= maxAnswerBoxes {
-			return nil, nil
+			return nil, 0
 		}
 		b = &answerBox{name: answerBoxName(s.id, l.node, stream), session: s.id, principal: s.principal, stream: stream, storing: make(chan struct{}, 1)}
 	}
@@ -153,21 +149,14 @@ func (l *savedAnswers) reserve(s *Session, stream uint64, n int) (b *answerBox, 
 	}
 	n = max(0, min(n, 2*answerBytes-b.size)) // beyond that the store has dropped some
 	if l.bytes.Take(b.principal, n) != nil {
-		return nil, nil
+		return nil, 0
 	}
 	if b.until.IsZero() {
 		l.of[s.id] = append(list, b)
 	}
 	b.size, b.until, b.over = b.size+n, time.Now().Add(answerTTL), false
 	b.writing++
-	return b, func() {
-		over := l.m.resumer.hasEnded(s) // perhaps after markEnded
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		b.writing--
-		b.over = b.over || over
-		l.free(b, n)
-	}
+	return b, n
 }
 
 // free gives back up to n bytes of a box. l.mu is held.
@@ -177,38 +166,46 @@ func (l *savedAnswers) free(b *answerBox, n int) {
 	l.bytes.Give(b.principal, n)
 }
 
-// note notes what was added to a box, or may have been: for a reader that still reads it, if
-// reads, and the number of the event that is the answer, if that is not 0.
-func (l *savedAnswers) note(s *Session, b *answerBox, reader string, reads bool, answer uint64) {
-	over := l.m.resumer.hasEnded(s) // perhaps after markEnded
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	b.writing--
-	b.answer, b.over = max(b.answer, answer), b.over || over
-	if reads {
-		b.led, b.reader = true, reader
-	}
-}
-
-// lead notes that a client reads the box of a stream, which has no other leader.
-func (l *savedAnswers) lead(session string, stream uint64, reader string) {
+// update changes what is known of the box of a stream, if there is one.
+func (l *savedAnswers) update(session string, stream uint64, change func(b *answerBox)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if b := l.find(session, stream); b != nil {
-		b.led, b.reader = true, reader
+		change(b)
 	}
+}
+
+// lead notes who reads the box of a stream.
+func (l *savedAnswers) lead(session string, stream uint64, reader string) {
+	l.update(session, stream, func(b *answerBox) { b.led, b.reader = true, reader })
+}
+
+// acknowledge notes that the reader of a box has what is there, or soon reads it: it makes
+// room.
+func (l *savedAnswers) acknowledge(session string, stream uint64) {
+	l.update(session, stream, func(b *answerBox) { l.free(b, b.size) })
+}
+
+// leave notes that a reader has left whose client has the event last.
+func (l *savedAnswers) leave(session, reader string, last eventID) {
+	l.update(session, last.stream, func(b *answerBox) {
+		if b.reader == reader {
+			b.led = false
+			b.over = b.over || b.answer > 0 && b.answer <= last.event
+		}
+	})
 }
 
 // append adds a batch to a box, and returns who reads that. The error is scale.ErrFull if
 // there is no room.
-func (l *savedAnswers) append(ctx context.Context, box string, p scale.AppendOp, batch followBatch, messages ...[]byte) (reader string, err error) {
+func (l *savedAnswers) append(ctx context.Context, box string, p scale.AppendOp, batch followBatch) (reader string, err error) {
 	text, err := json.Marshal(batch)
 	if err != nil {
 		return "", err
 	}
 	text = append(text, '\n')
-	for _, m := range messages {
-		text = append(text, m...)
+	for _, e := range batch.Events {
+		text = append(text, e.message...)
 	}
 	p.Box, p.Data, p.TTL = box, l.m.config.Seal.Seal(nil, text, seal.Binding(box)), answerTTL
 	_, reader, err = l.m.appendBox(ctx, p)
@@ -216,28 +213,26 @@ func (l *savedAnswers) append(ctx context.Context, box string, p scale.AppendOp,
 }
 
 // save stores an answer whose client is disconnected, unless there is no room or it is too
-// long. Beyond maxSavedAnswers, it deletes the oldest one of the session.
+// long. Beyond maxSavedAnswers, it deletes the oldest box of the session.
 func (l *savedAnswers) save(ctx context.Context, s *Session, a event) {
 	l.expect() // a shutdown waits for it
 	defer l.settle()
 	if len(a.message) > maxAnswerBytes || l.m.resumer.hasEnded(s) {
 		return // the client cannot resume
 	}
-	b, _ := l.reserve(s, a.stream, len(a.message))
-	if b == nil {
-		return
-	}
-	batch := followBatch{Events: []followEvent{{ID: s.history.idOf(a.stream, a.event, a.request), Size: len(a.message), Answer: true}}, End: reasonDone}
-	unlock := b.lock()
-	_, err := l.append(ctx, b.name, scale.AppendOp{Keep: 2 * answerBytes}, batch, a.message)
-	unlock()
-	if l.note(s, b, "", false, a.event); err == nil { // after an error it may be there as well
+	batch := followBatch{Events: []followEvent{{ID: s.history.idOf(a.stream, a.event, a.request), Size: len(a.message), Answer: true, message: a.message}}, End: reasonDone}
+	var err error
+	full := l.use(s, a.stream, len(a.message), a.event, func(b *answerBox) error {
+		_, err = l.append(ctx, b.name, scale.AppendOp{Keep: 2 * answerBytes}, batch)
+		return nil // after an error it may be there as well
+	})
+	if err == nil && full == nil {
 		l.sweep(ctx, l.overdue(s.id))
 	}
 }
 
 // markEnded notes that a session has ended. It waits for nothing. It comes after the end of
-// the copy here: what is written later, note marks.
+// the copy here: what is written later, use marks.
 func (l *savedAnswers) markEnded(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -246,35 +241,8 @@ func (l *savedAnswers) markEnded(id string) {
 	}
 }
 
-// acknowledge notes that the reader of a box has what is there, or soon reads it: it makes
-// room.
-func (l *savedAnswers) acknowledge(session string, stream uint64, reader string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if b := l.find(session, stream); b != nil && b.reader == reader {
-		l.free(b, b.size)
-	}
-}
-
-// release notes that nothing is added to the box of a stream for this reader any more, and
-// that its client has left, if left, after the event got.
-func (l *savedAnswers) release(session string, stream uint64, reader string, left bool, got uint64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	b := l.find(session, stream)
-	switch {
-	case b == nil:
-	case b.reader == reader && left:
-		b.led = false // until then its client may read it
-		b.over = b.over || b.answer > 0 && b.answer <= got
-	case b.size == 0 && b.answer == 0 && !b.led && b.writing == 0: // there is nothing in it
-		b.over = true
-	}
-}
-
-// overdue returns boxes that are to be deleted, a batch: of one session, or of all for "".
-// Those without an answer have what a client has not read of a call that runs. It forgets
-// those that the store has forgotten.
+// overdue returns boxes that are to be deleted, a batch: of one session, or of all for "". It
+// forgets those that the store has forgotten.
 func (l *savedAnswers) overdue(session string) (over []*answerBox) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -284,21 +252,17 @@ func (l *savedAnswers) overdue(session string) (over []*answerBox) {
 		lists = map[string][]*answerBox{session: l.of[session]}
 	}
 	for _, list := range lists {
-		answers, others := 0, 0
+		unread := 0
 		for _, b := range slices.Backward(slices.Clone(list)) { // the newest first
-			n := &others
-			if b.answer > 0 {
-				n = &answers
-			}
 			if !b.led && !b.over && b.writing == 0 {
-				*n++
-				b.over = *n > maxSavedAnswers
+				unread++
+				b.over = unread > maxSavedAnswers
 			}
 			switch {
 			case !now.Before(b.until):
 				l.forget(b)
-			case b.over && !b.deleting && b.writing == 0 && len(over) < deletedAtOnce:
-				b.deleting, over = true, append(over, b)
+			case b.over && b.writing == 0 && len(over) < deletedAtOnce:
+				over = append(over, b)
 			}
 		}
 	}
@@ -309,19 +273,19 @@ func (l *savedAnswers) overdue(session string) (over []*answerBox) {
 func (l *savedAnswers) sweep(ctx context.Context, over []*answerBox) {
 	var err error
 	for _, b := range over {
-		unlock := b.lock()
+		b.storing <- struct{}{}
 		l.mu.Lock()
-		deleted := err == nil && b.over // otherwise it was written again
+		deleted := err == nil && b.over && l.find(b.session, b.stream) == b // otherwise it was written again, or is deleted
 		l.mu.Unlock()
 		if deleted {
 			_, err = l.m.takeBox(ctx, scale.Take{Box: b.name})
 		}
 		l.mu.Lock()
-		if b.deleting = false; deleted && err == nil && b.over && b.writing == 0 {
+		if deleted && err == nil && b.over && b.writing == 0 {
 			l.forget(b)
 		}
 		l.mu.Unlock()
-		unlock()
+		<-b.storing
 	}
 }
 
@@ -334,14 +298,21 @@ func (l *savedAnswers) forget(b *answerBox) {
 	}
 }
 
-// open reads what a box has: a batch of events in each message, and their messages.
-func (l *savedAnswers) open(box string, data []byte) (batch followBatch, messages []byte, err error) {
+// open reads a message of a box.
+func (l *savedAnswers) open(box string, data []byte) (batch followBatch, err error) {
 	text, _, err := l.m.config.Seal.Open(data, seal.Binding(box))
 	if err != nil {
-		return batch, nil, err
+		return batch, err
 	}
 	header, messages, _ := bytes.Cut(text, []byte("\n"))
-	return batch, messages, json.Unmarshal(header, &batch)
+	err = json.Unmarshal(header, &batch)
+	for i := range batch.Events {
+		if e := &batch.Events[i]; e.Size >= 0 {
+			n := min(e.Size, len(messages))
+			e.message, messages = messages[:n:n], messages[n:]
+		}
+	}
+	return batch, err
 }
 
 // send sends what the store has of a stream to a client that has got what comes up to from,
@@ -357,18 +328,18 @@ func (l *savedAnswers) send(s *Session, from *eventID, to core.EventWriter) (fou
 		}
 		for _, m := range list {
 			pos = m.Rev
-			batch, messages, err := l.open(box, m.Data)
+			batch, err := l.open(box, m.Data)
 			if err != nil {
 				l.m.reportError(err)
 				return found, err // another replica may have the key
 			}
-			for event, message := range batch.all(messages) {
-				found = found || event.Answer
-				if from.precedes(event.ID) {
-					if to.Event(event.ID, message) != nil { // a client that is gone may come back
+			for _, e := range batch.Events {
+				found = found || e.Answer
+				if from.precedes(e.ID) {
+					if to.Event(e.ID, e.message) != nil { // a client that is gone may come back
 						return true, nil
 					}
-					*from, _ = parseEventID(event.ID)
+					*from, _ = parseEventID(e.ID)
 				}
 			}
 		}

@@ -24,4 +24,6 @@ const (
 	firstReplyTimeout = time.Second      // time until the first reply to a follower, twice
 	firstReplyLimit   = 30 * time.Second // a follower without a reply ends
 	noMemoryLimit     = 10 * time.Second // a follower without memory for what it reads ends
+
+	waitStep = 5 * time.Millisecond // until a replica that ends looks again whether answers are still to come
 )
