@@ -42,7 +42,7 @@ const (
 var cases = []struct {
 	name    string
 	measure func(o options, r *report) error
-}{{"calls", calls}, {"sessions", manySessions}, {"million", underMillion}, {"fanout", fanOut}, {"answers", answers}, {"drain", drain}}
+}{{"calls", calls}, {"sessions", manySessions}, {"messages", messages}, {"million", underMillion}, {"fanout", fanOut}, {"answers", answers}, {"drain", drain}}
 
 // options are the flags.
 type options struct {
@@ -75,7 +75,7 @@ func main() {
 	flag.IntVar(&o.calls, "calls", 900_000, "calls: `number` of calls of each kind")
 	flag.IntVar(&o.rounds, "rounds", 45, "calls: `number` of parts that they are made in, each by two processes, with and without a store")
 	flag.IntVar(&o.sessions, "sessions", 20_000, "sessions: `number` of sessions")
-	flag.IntVar(&o.streams, "streams", 2000, "sessions: `number` of those that have an open stream")
+	flag.IntVar(&o.streams, "streams", 2000, "sessions, messages: `number` of those that have an open stream")
 	flag.DurationVar(&o.idle, "idle", 160*time.Second, "sessions, million: how long they are watched; what is done for an open stream every 150 s should be seen")
 	flag.DurationVar(&o.minute, "within", time.Minute, "sessions: how long one call in each of them takes")
 	flag.IntVar(&o.entries, "entries", 1_000_000, "million: `number` of entries of sessions in the engine, of 1.5 KB")

@@ -44,6 +44,26 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+// The streams of sessions, and their messages, cost no more commands than they may.
+func TestMessageCommands(t *testing.T) {
+	testdep.LookPath(t, "redis-server")
+	_, f, stop, err := startAll(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	costs, err := messageCosts(f, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, step := range steps {
+		t.Logf("%s: %.2f commands", step.name, costs[i])
+		if costs[i] < 1 || costs[i] > step.most+spare {
+			t.Errorf("%s: %.2f commands, want %v at most", step.name, costs[i], step.most)
+		}
+	}
+}
+
 // Every case comes to its end, with all subscribers and streams told, and nothing
 // refused: measuring is theirs.
 func TestCases(t *testing.T) {

@@ -160,7 +160,7 @@ func runServer(url string, idle time.Duration, deaf bool) error {
 
 // endpoints are the server, and what the measurement asks it to do: to say what it
 // has used, to change a resource or the list of tools, in which case it answers
-// when that was, and to drain and shut down.
+// when that was, to notify sessions, and to drain and shut down.
 func endpoints(s *mcp.Server, store *counted, drain chan<- struct{}) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", s.Handler())
@@ -192,6 +192,14 @@ func endpoints(s *mcp.Server, store *counted, drain chan<- struct{}) http.Handle
 			s.MustAdd(mcp.Tool("new", func(*mcp.Frame, struct{}) (string, error) { return "", nil }))
 		}
 		fmt.Fprint(w, now.UnixNano())
+	})
+	mux.HandleFunc("/notify", func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm()
+		for _, id := range r.Form["session"] {
+			if err := s.Notify(id, string(noted), nil); err != nil {
+				fmt.Fprintln(w, err)
+			}
+		}
 	})
 	mux.HandleFunc("/end", func(http.ResponseWriter, *http.Request) { drain <- struct{}{} })
 	return mux

@@ -34,6 +34,7 @@ type change string
 const (
 	listChanged     change = "list_changed"
 	resourceUpdated change = "resources/updated"
+	noted           change = "notifications/note" // a message to one session
 )
 
 // errRefused means that a server has answered with 503.
@@ -123,7 +124,7 @@ func (s *stream) read() {
 		if err != nil {
 			return
 		}
-		for _, c := range []change{listChanged, resourceUpdated} {
+		for _, c := range []change{listChanged, resourceUpdated, noted} {
 			if bytes.Contains(line, []byte(c)) {
 				s.heard(s, c, time.Now())
 			}
