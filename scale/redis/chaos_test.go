@@ -402,9 +402,7 @@ func (f *fleet) disturb(what string, i int) {
 	switch what {
 	case "kill a replica":
 		defer f.trouble(i, true)()
-		_ = f.replicas[i].Process.Kill()
-		<-f.replicas[i].ended
-		f.replicas[i].ended <- nil
+		f.replicas[i].kill()
 		f.run[i]()
 	case "kill the engine":
 		defer f.trouble(nobody, false)()

@@ -56,11 +56,15 @@ func launch(t testing.TB, says bool, env []string, program string, args ...strin
 		_, _ = io.Copy(io.Discard, lines)
 		p.ended <- p.Wait()
 	}()
-	t.Cleanup(func() {
-		_ = p.Process.Kill() // which may have ended
-		<-p.ended
-	})
+	t.Cleanup(p.kill)
 	return p
+}
+
+// kill ends a process without notice, unless it has ended, and waits until it has.
+func (p *process) kill() {
+	_ = p.Process.Kill()
+	<-p.ended
+	p.ended <- nil
 }
 
 // end asks a process to end, and waits until it has.

@@ -211,7 +211,7 @@ func TestWebhooks(t *testing.T) {
 		sleep(ctx, 20*time.Second)
 		if ctx.Err() == nil {
 			t.Logf("replica %d is killed", k%3)
-			_ = replicas[k%3].Process.Kill()
+			replicas[k%3].kill()
 			begin(k % 3)
 		}
 		if sleep(ctx, hookCycle-25*time.Second); ctx.Err() == nil {
