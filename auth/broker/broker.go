@@ -16,7 +16,7 @@ import (
 	"github.com/talaria-go/mcp/auth/internal/issuing"
 	"github.com/talaria-go/mcp/auth/internal/jwt"
 	"github.com/talaria-go/mcp/internal/bus"
-	"github.com/talaria-go/mcp/internal/outbound"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/scale"
@@ -155,7 +155,7 @@ func (b *Broker) faults() (faults []error) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 	u, err := url.Parse(b.issuer)
 	switch {
-	case err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !outbound.Loopback(u.Hostname())):
+	case err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !facts.Loopback(u.Hostname())):
 		fault("issuer %q is neither https nor on this machine", b.issuer)
 	case u.RawQuery != "" || u.Fragment != "" || u.User != nil || strings.HasSuffix(b.issuer, "/"):
 		fault("issuer %q has a query, a fragment, a user or a slash at its end", b.issuer)

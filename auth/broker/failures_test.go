@@ -129,7 +129,7 @@ func TestRefusalsOfARefresh(t *testing.T) {
 		busy   bool
 	}{
 		{400, "invalid_grant", false}, {400, "access_denied", false}, {403, "unauthorized_client", false}, {200, "bad_refresh_token", false}, {200, "invalid_refresh_token", false},
-		{400, "interaction_required", false},
+		{400, "interaction_required", false}, {401, "invalid_grant", false}, {401, "access_denied", false},
 		{401, "invalid_client", true}, {400, "invalid_client", true}, {401, "unauthorized_client", true}, {200, "incorrect_client_credentials", true}, {400, "invalid_scope", true},
 		{400, "temporarily_unavailable", true}, {429, "invalid_grant", true}, {503, "invalid_grant", true}, {403, "", true}, {404, "", true},
 	} {

@@ -8,7 +8,9 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/talaria-go/mcp/auth"
+	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/scale"
 )
 
@@ -31,6 +34,16 @@ func TestWhereTheSecretIs(t *testing.T) {
 		"form":                 {false, []string{"200", `{"access_token":"a","token_type":"bearer"}`}, 1, 1},
 		"header":               {true, []string{"200", `{"access_token":"a","token_type":"bearer"}`}, 2, 1},
 		"form, wrong grant":    {false, []string{"400", `{"error":"invalid_grant"}`}, 1, 1},
+		"form, 401":            {false, []string{"401", `{"error":"invalid_grant"}`}, 1, 1},
+		"form, 401 scope":      {false, []string{"401", `{"error":"invalid_scope"}`}, 1, 1},
+		"form, 401 resource":   {false, []string{"401", `{"error":"invalid_target"}`}, 1, 1},
+		"form, 401 grant type": {false, []string{"401", `{"error":"unsupported_grant_type"}`}, 1, 1},
+		"form, 401 denied":     {false, []string{"401", `{"error":"access_denied"}`}, 1, 1},
+		"form, 401 away":       {false, []string{"401", `{"error":"temporarily_unavailable"}`}, 1, 1},
+		"form, 503":            {false, []string{"503", `{"error":"invalid_client"}`}, 1, 1},
+		"form, 429":            {false, []string{"429", `{"error":"invalid_client"}`}, 1, 1},
+		"form, 401 Keycloak":   {false, []string{"401", `{"error":"unauthorized_client"}`}, 2, 2},
+		"form, 401 in HTML":    {false, []string{"401", `<p>Unauthorized`}, 2, 2},
 		"form, as GitHub":      {false, []string{"200", `{"error":"bad_refresh_token"}`}, 1, 1},
 		"form, answer is lost": {false, []string{""}, 1, 1},
 	} {
@@ -48,11 +61,8 @@ func TestWhereTheSecretIs(t *testing.T) {
 				if tt.answer[0] == "" {
 					return nil, errors.New("connection reset by peer")
 				}
-				status := 400
-				if tt.answer[0] == "200" {
-					status = 200
-				}
-				return response(r, status, tt.answer[1]), nil
+				status, err := strconv.Atoi(tt.answer[0])
+				return response(r, status, tt.answer[1]), err
 			}))
 			for _, want := range []int{tt.first, tt.later} {
 				asked = 0
@@ -408,6 +418,89 @@ func TestAnswerTwiceAtOnce(t *testing.T) {
 	})
 }
 
+// delayedPuts is a Store that calls before for each write. lost is called once, after the next
+// one, whose answer is lost then.
+type delayedPuts struct {
+	scale.Store
+	before, lost func()
+}
+
+func (s *delayedPuts) Put(ctx context.Context, ops ...scale.Write) ([]scale.Entry, error) {
+	s.before()
+	done, err := s.Store.Put(ctx, ops...)
+	if lost := s.lost; lost != nil {
+		s.lost = nil
+		lost()
+		return nil, scale.ErrUnavailable
+	}
+	return done, err
+}
+
+// A code that comes twice at once gives no tokens that stay: one of the requests is the second,
+// however near they are (RFC 6749, section 4.1.2).
+func TestCodeTwiceAtOnce(t *testing.T) {
+	for _, requests := range []int{2, 3, 8} {
+		t.Run(fmt.Sprint(requests), func(t *testing.T) {
+			bubble(t, func(t *testing.T, n int) {
+				store := &delayedPuts{Store: scale.NewLocal(), before: func() { time.Sleep(time.Microsecond) }}
+				w := newWorld(t, n, func(o *Options) { o.Store = store })
+				client := w.register(redirect)
+				code := w.browser().login(query(client)).Get("code")
+				given := make(chan tokens, requests)
+				var all sync.WaitGroup
+				for range requests {
+					all.Go(func() {
+						if status, m := w.post("/token", codeForm(client, code)); status == 200 {
+							given <- tokens{client, m["access_token"].(string), m["refresh_token"].(string)}
+						} else if status != 400 || m["error"] != "invalid_grant" {
+							t.Errorf("%d %v", status, m)
+						}
+					})
+				}
+				all.Wait()
+				close(given)
+				if len(given) > 1 {
+					t.Errorf("%d requests were given tokens", len(given))
+				}
+				for had := range given {
+					if got := w.user(had); !strings.Contains(got, "the login of the token has ended") {
+						t.Errorf("the token: %s", got)
+					}
+					if status, refused, _ := w.renew(had); status != 400 || refused != "invalid_grant" {
+						t.Errorf("refresh: %d %s", status, refused)
+					}
+				}
+				if !slices.Contains(w.kinds(), "reused") {
+					t.Errorf("events %v", w.kinds())
+				}
+			})
+		})
+	}
+}
+
+// A code whose use was written, although the store did not answer, gives its tokens, also if
+// the entry of the user has changed since.
+func TestCodeWithoutAnAnswer(t *testing.T) {
+	bubble(t, func(t *testing.T, n int) {
+		store := &delayedPuts{Store: scale.NewLocal(), before: func() { time.Sleep(time.Microsecond) }}
+		w := newWorld(t, n, func(o *Options) { o.Store = store })
+		client := w.register(redirect)
+		code := w.browser().login(query(client)).Get("code")
+		store.lost = func() { time.Sleep(time.Second); w.browser().login(query(client)) }
+		status, m := w.post("/token", codeForm(client, code))
+		if status != 200 {
+			t.Fatalf("%d %v", status, m)
+		}
+		had := tokens{client, m["access_token"].(string), m["refresh_token"].(string)}
+		if status, refused, _ := w.renew(had); status != 200 {
+			t.Errorf("refresh: %d %s", status, refused)
+		}
+		if status, m := w.post("/token", codeForm(client, code)); status != 400 || m["error"] != "invalid_grant" {
+			t.Errorf("again: %d %v", status, m)
+		}
+	})
+}
+
 // A code is of the key that the client named when it asked (RFC 9449, section 10).
 func TestCodeOfAKey(t *testing.T) {
 	w := newWorld(t, 1, nil)
@@ -415,5 +508,54 @@ func TestCodeOfAKey(t *testing.T) {
 	q := query(client, "dpop_jkt", strings.Repeat("k", 43))
 	if status, m := w.post("/token", codeForm(client, w.browser().login(q).Get("code"))); status != 400 || m["error"] != "invalid_grant" {
 		t.Errorf("without a proof: %d %v", status, m)
+	}
+}
+
+// hangingBody is a body whose rest does not come.
+type hangingBody struct{ ctx context.Context }
+
+func (b hangingBody) Read([]byte) (int, error) { <-b.ctx.Done(); return 0, b.ctx.Err() }
+func (hangingBody) Close() error               { return nil }
+
+// A service that does not answer costs a request 30 seconds, or what the handler has set, also
+// if the request has no deadline of its own.
+func TestServiceHangs(t *testing.T) {
+	for name, hangs := range map[string]func(r *http.Request) (*http.Response, error){
+		"no answer": func(r *http.Request) (*http.Response, error) { <-r.Context().Done(); return nil, r.Context().Err() },
+		"no body": func(r *http.Request) (*http.Response, error) {
+			res := response(r, 200, "")
+			res.Body = hangingBody{r.Context()}
+			return res, nil
+		},
+		"no body of a 401": func(r *http.Request) (*http.Response, error) {
+			res := response(r, 401, "")
+			res.Body = hangingBody{r.Context()}
+			return res, nil
+		},
+	} {
+		for _, limit := range []time.Duration{serviceTimeout, time.Minute} {
+			t.Run(fmt.Sprint(name, " ", limit), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := newShop(t, 1, false)
+					if status, page := s.connect(s.browser(), s.linkOf("alice")); status != 200 {
+						t.Fatalf("status %d: %s", status, page)
+					}
+					s.services[0].opts.Transport = transport(hangs)
+					c, err := s.services[0].Client(mcptest.Frame(t, mcptest.As(identity("alice"))))
+					if err != nil {
+						t.Fatal(err)
+					}
+					if limit != serviceTimeout {
+						c.Timeout = limit
+					}
+					begin := time.Now()
+					ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+					defer stop()
+					if got, err := read(ctx, c, apiURL+"/issues"); err == nil || time.Since(begin) != limit {
+						t.Errorf("%q, %v after %s", got, err, time.Since(begin))
+					}
+				})
+			})
+		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/talaria-go/mcp/auth"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
-	"github.com/talaria-go/mcp/internal/outbound"
 )
 
 // Provider is an identity provider, or another service, at which this server is a
@@ -123,7 +123,7 @@ func (p *Provider) faults(login bool) (faults []error) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf("Provider: "+format, args...)) }
 	safe := func(name, address string) {
 		u, err := url.Parse(address)
-		if err != nil || u.Host == "" || u.Fragment != "" || u.User != nil || u.Scheme != "https" && (u.Scheme != "http" || !outbound.Loopback(u.Hostname())) {
+		if err != nil || u.Host == "" || u.Fragment != "" || u.User != nil || u.Scheme != "https" && (u.Scheme != "http" || !facts.Loopback(u.Hostname())) {
 			fault("%s %q is neither https nor on this machine", name, address)
 		}
 	}

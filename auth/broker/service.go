@@ -15,7 +15,7 @@ import (
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/ask"
-	"github.com/talaria-go/mcp/internal/outbound"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/wire"
 )
 
@@ -46,6 +46,9 @@ type ServiceOptions struct {
 // connectWait is how long a call waits for the user who has agreed to connect a
 // service.
 const connectWait = 45 * time.Second
+
+// serviceTimeout is how long a request of Client takes at most, with its body.
+const serviceTimeout = 30 * time.Second
 
 // ConnectError means that the caller has to connect a service first, or cannot. Its
 // text is for the model. A handler returns it as it is.
@@ -140,7 +143,7 @@ func originOf(u *url.URL) string {
 
 // sendable reports whether a token may be sent to a URL, as far as its scheme goes.
 func sendable(u *url.URL) bool {
-	return u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && outbound.Loopback(u.Hostname()))
+	return u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && facts.Loopback(u.Hostname()))
 }
 
 // scopes returns what is asked of the provider for the service.
@@ -153,9 +156,9 @@ func (s *Service) scopes() []string {
 
 // Client returns an HTTP client that adds the token of the caller of f to requests to
 // Origins. A redirect elsewhere is followed without it; a request that has an
-// Authorization header keeps that. The client works until f ends. After status 401 it
-// refreshes the token once and sends the request again, if its body can be sent again;
-// a second 401 is a *ConnectError.
+// Authorization header keeps that. The client works until f ends. Its Timeout is 30 seconds,
+// which a handler may change. After status 401 it refreshes the token once and sends the
+// request again, if its body can be sent again; a second 401 is a *ConnectError.
 //
 // A user who has not connected the service is asked to, by URL elicitation: the error
 // may be mcp.ErrInputRequired, which the handler has to return. It is a *ConnectError
@@ -169,7 +172,7 @@ func (s *Service) Client(f *frame.Frame) (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &http.Client{Transport: &caller{s: s, f: f, token: t}}, nil
+	return &http.Client{Transport: &caller{s: s, f: f, token: t}, Timeout: serviceTimeout}, nil
 }
 
 // Token returns an access token of the caller of f, for other libraries; there is no

@@ -71,6 +71,16 @@ func (e *refusedError) Error() string {
 	return fmt.Sprintf("the provider answered with status %d and error %q", e.status, visible.Line(e.code, 100))
 }
 
+// aboutRequest are the errors of RFC 6749 (section 5.2) and RFC 8707 for a request whose client
+// the provider has recognized. Keycloak answers a wrong secret with unauthorized_client.
+var aboutRequest = []string{"invalid_grant", "unsupported_grant_type", "invalid_scope", "invalid_target", "access_denied", "temporarily_unavailable"}
+
+// client reports whether the provider may not have recognized the client: a status 401 says so,
+// unless its error is about what the client sent.
+func (e *refusedError) client() bool {
+	return e.code == "invalid_client" || e.status == http.StatusUnauthorized && !slices.Contains(aboutRequest, e.code)
+}
+
 func newUpstream(p *Provider, base http.RoundTripper) *upstream {
 	u := &upstream{p: *p, places: make(chan struct{}, maxRequests), lock: make(chan struct{}, 1)}
 	u.p.Scopes = slices.Clone(p.Scopes)
@@ -232,7 +242,7 @@ func (u *upstream) request(ctx context.Context, redirect string, get func(contex
 	send := func(ctx context.Context) (err error) { t, err = get(ctx, c); return err }
 	err = u.ask(ctx, send)
 	refused, ok := errors.AsType[*refusedError](err)
-	if u.p.Issuer != "" || u.p.ClientSecret == "" || e.style != oauth2.AuthStyleInParams || !ok || refused.status != http.StatusUnauthorized && refused.code != "invalid_client" {
+	if u.p.Issuer != "" || u.p.ClientSecret == "" || e.style != oauth2.AuthStyleInParams || !ok || errors.Is(err, errBusy) || !refused.client() {
 		return t, err
 	}
 	c.Endpoint.AuthStyle = oauth2.AuthStyleInHeader
@@ -264,7 +274,7 @@ func (u *upstream) refresh(ctx context.Context, t *oauth2.Token) (*oauth2.Token,
 	newer, err := u.request(ctx, "", func(ctx context.Context, c *oauth2.Config) (*oauth2.Token, error) {
 		return c.TokenSource(ctx, &oauth2.Token{RefreshToken: t.RefreshToken}).Token()
 	})
-	if refused, ok := errors.AsType[*refusedError](err); ok && !errors.Is(err, errBusy) && (refused.status == http.StatusUnauthorized || slices.Contains(aboutUs, refused.code)) {
+	if refused, ok := errors.AsType[*refusedError](err); ok && !errors.Is(err, errBusy) && (refused.client() || slices.Contains(aboutUs, refused.code)) {
 		err = fmt.Errorf("%w: %w", errBusy, err)
 	}
 	return newer, err

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/talaria-go/mcp/internal/clients/attend"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/outbound"
 )
 
@@ -59,7 +60,7 @@ func New(serverURL string, options *Options) (*Client, error) {
 	}
 	config := outbound.Config{
 		Trusted:   append([]*url.URL{server}, opts.Grant.trusts()...),
-		Loopback:  outbound.Loopback(server.Hostname()),
+		Loopback:  facts.Loopback(server.Hostname()),
 		Private:   opts.AllowPrivate,
 		Insecure:  opts.AllowInsecure,
 		Transport: opts.Outbound,

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/outbound"
+	"github.com/talaria-go/mcp/internal/facts"
 )
 
 // Loopback is the UserAgent of native applications (RFC 8252): it opens the
@@ -180,7 +180,7 @@ func (m *Manual) Open(context.Context, []string) (Visit, error) {
 	}
 	uri := cmp.Or(m.RedirectURI, "http://127.0.0.1"+callbackPath)
 	u, err := url.Parse(uri)
-	if err != nil || u.Scheme != "https" && !(u.Scheme == "http" && outbound.Loopback(u.Hostname())) {
+	if err != nil || u.Scheme != "https" && !(u.Scheme == "http" && facts.Loopback(u.Hostname())) {
 		return nil, fmt.Errorf("Manual.RedirectURI %q is neither https nor loopback", uri)
 	}
 	return &manualVisit{ask: m.Ask, uri: uri}, nil

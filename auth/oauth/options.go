@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/outbound"
+	"github.com/talaria-go/mcp/internal/facts"
 )
 
 // Options configure a Client. The zero value, and nil, stand for a native
@@ -211,7 +211,7 @@ func serverURL(raw string, insecure bool) (*url.URL, error) {
 		return nil, fmt.Errorf("the server URL %q is not https://host/path", u.Redacted())
 	case u.User != nil:
 		return nil, fmt.Errorf("the server URL %q has user information in it", u.Redacted())
-	case u.Scheme == "http" && !insecure && !outbound.Loopback(u.Hostname()):
+	case u.Scheme == "http" && !insecure && !facts.Loopback(u.Hostname()):
 		return nil, fmt.Errorf("the server URL %q is http: a token would travel in the clear; use https, or set Options.AllowInsecure", u)
 	}
 	if u.Port() == map[string]string{"http": "80", "https": "443"}[u.Scheme] {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/outbound"
 )
@@ -236,7 +237,7 @@ func registrationMethod(supported []string) AuthMethod {
 // otherwise.
 func applicationType(redirectURIs []string) string {
 	for _, uri := range redirectURIs {
-		if u, err := url.Parse(uri); err == nil && u.Scheme == "https" && !outbound.Loopback(u.Hostname()) {
+		if u, err := url.Parse(uri); err == nil && u.Scheme == "https" && !facts.Loopback(u.Hostname()) {
 			return "web"
 		}
 	}

@@ -6,6 +6,8 @@ package facts
 import (
 	"encoding/json"
 	"errors"
+	"net/netip"
+	"strings"
 	"time"
 )
 
@@ -66,3 +68,21 @@ const (
 
 	metaPrefix = "io.modelcontextprotocol/"
 )
+
+// Hostname returns the host of an address, which may have a port and brackets.
+func Hostname(address string) string {
+	if i := strings.LastIndexByte(address, ':'); i > 0 && (i == strings.IndexByte(address, ':') || address[0] == '[' && address[i-1] == ']') {
+		address = address[:i]
+	}
+	return strings.Trim(address, "[]")
+}
+
+// Loopback reports whether a host is written as this machine: localhost or a loopback
+// address. Other names are not looked up, because the owner of a name decides where it leads.
+func Loopback(host string) bool {
+	if host == "127.0.0.1" || strings.EqualFold(host, "localhost") { // nearly always
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}

@@ -34,6 +34,7 @@ import (
 
 	"code.dny.dev/ssrf"
 
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
@@ -201,7 +202,7 @@ func (c *Client) Check(u *url.URL) error {
 		return errors.New("the URL has user information in it")
 	case u.Scheme == "https":
 		return c.checkAddress(u) // a name is checked while it is dialled
-	case c.config.Insecure, c.config.Loopback && Loopback(u.Hostname()):
+	case c.config.Insecure, c.config.Loopback && facts.Loopback(u.Hostname()):
 		return nil
 	}
 	return errors.New("the scheme is http, which only loopback addresses may use, and those only if the MCP server has one itself")
@@ -289,15 +290,6 @@ func (c *Client) proxy(req *http.Request) (*url.URL, error) {
 		c.proxies.Store(HostPort(u), true)
 	}
 	return u, err
-}
-
-// Loopback reports whether a host is written as this machine.
-func Loopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	address, err := netip.ParseAddr(host)
-	return err == nil && address.Unmap().IsLoopback()
 }
 
 // HostPort returns the host and port that a URL is dialled at.

@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/talaria-go/mcp/internal/facts"
 )
 
 // Guard checks the Host and Origin headers, as every revision demands (basic/transports,
@@ -28,7 +29,7 @@ func NewGuard(hosts, origins []string) Guard {
 	g := Guard{hosts: lower(hosts), origins: lower(origins)}
 	for i, host := range g.hosts {
 		if strings.HasSuffix(host, "]") { // an IPv6 address without port
-			g.hosts[i] = hostname(host)
+			g.hosts[i] = facts.Hostname(host)
 		}
 	}
 	return g
@@ -69,9 +70,9 @@ func (g Guard) Check(r *http.Request) (why, fault string) {
 func (g Guard) hostAllowed(r *http.Request) bool {
 	if len(g.hosts) > 0 {
 		host := strings.ToLower(r.Host)
-		return slices.Contains(g.hosts, host) || slices.Contains(g.hosts, hostname(host))
+		return slices.Contains(g.hosts, host) || slices.Contains(g.hosts, facts.Hostname(host))
 	}
-	return !onLoopback(r) || loopbackName(hostname(r.Host))
+	return !onLoopback(r) || facts.Loopback(facts.Hostname(r.Host))
 }
 
 // originAllowed checks origin, which is in lower case. Beside those listed it
@@ -86,7 +87,7 @@ func (g Guard) originAllowed(origin string, r *http.Request) bool {
 		return false // "null" and the like
 	}
 	if onLoopback(r) && len(g.hosts) == 0 {
-		return loopbackName(u.Hostname())
+		return facts.Loopback(u.Hostname())
 	}
 	return u.Host == strings.ToLower(r.Host)
 }
@@ -97,22 +98,4 @@ func (g Guard) originAllowed(origin string, r *http.Request) bool {
 func onLoopback(r *http.Request) bool {
 	addr, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
 	return ok && addr.IP.IsLoopback()
-}
-
-// hostname returns host without its port.
-func hostname(host string) string {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		return name
-	}
-	return strings.Trim(host, "[]")
-}
-
-// loopbackName reports whether name is localhost or a loopback address, which
-// DNS cannot make another machine's.
-func loopbackName(name string) bool {
-	if name == "127.0.0.1" || strings.EqualFold(name, "localhost") { // what nearly all say
-		return true
-	}
-	ip, err := netip.ParseAddr(name)
-	return err == nil && ip.IsLoopback()
 }

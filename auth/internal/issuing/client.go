@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/talaria-go/mcp/internal/outbound"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/visible"
 )
 
@@ -82,7 +82,7 @@ func CheckRedirect(text string) error {
 	switch {
 	case err != nil || u.Scheme == "" || strings.Contains(text, "#") || u.User != nil || len(text) > maxURL || strings.ContainsFunc(text, notPrinted):
 		return fmt.Errorf("%q is not a URI of at most %d bytes without fragment and user", visible.Line(text, 200), maxURL)
-	case u.Scheme == "https" && u.Hostname() != "", u.Scheme == "http" && outbound.Loopback(u.Hostname()):
+	case u.Scheme == "https" && u.Hostname() != "", u.Scheme == "http" && facts.Loopback(u.Hostname()):
 		return nil
 	case u.Scheme == "https", slices.Contains(special, u.Scheme), strings.HasPrefix(u.Scheme, "ms-"), strings.HasPrefix(u.Scheme, "search-"), strings.HasPrefix(u.Scheme, "x-apple"):
 		return fmt.Errorf("%q must be https, http on a loopback address, or have a private scheme", visible.Line(text, 200))
@@ -123,7 +123,7 @@ func (c *Client) allows(uri string) bool {
 // address.
 func anyPort(uri string) string {
 	u, err := url.Parse(uri)
-	if err != nil || u.Scheme != "http" || !outbound.Loopback(u.Hostname()) {
+	if err != nil || u.Scheme != "http" || !facts.Loopback(u.Hostname()) {
 		return ""
 	}
 	before, after, ok := strings.Cut(uri, u.Host)

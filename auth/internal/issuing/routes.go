@@ -2,12 +2,11 @@ package issuing
 
 import (
 	"maps"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
 
-	"github.com/talaria-go/mcp/internal/outbound"
+	"github.com/talaria-go/mcp/internal/facts"
 )
 
 // Routes are handlers, by path and method.
@@ -39,12 +38,7 @@ func Middleware(next http.Handler, routes func() Routes, refused func(r *http.Re
 	})
 }
 
-// Local reports whether an address, which may have a port and brackets, is this machine:
-// localhost or a loopback address. Other names are not looked up, because the owner of a
-// name decides where it leads.
+// Local reports whether an address, which may have a port and brackets, is this machine.
 func Local(address string) bool {
-	if host, _, err := net.SplitHostPort(address); err == nil {
-		address = host
-	}
-	return outbound.Loopback(strings.Trim(address, "[]"))
+	return facts.Loopback(facts.Hostname(address))
 }

@@ -2,6 +2,7 @@ package issuing
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"net/http"
 	"slices"
@@ -151,12 +152,12 @@ func (s *Server) redeem(w http.ResponseWriter, r *http.Request, c *Client) error
 	redirect, challenge, bound := t.more[0], t.more[1], t.more[2]
 	var u *User
 	var l *Login
-	var at int64 // of an attempt whose answer was lost
+	redeemed := rand.Text()
 	err = s.Users.Change(r.Context(), t.user, func(now *User) (bool, error) {
 		u, l = now, now.Logins[t.login]
 		wrong := ""
 		switch {
-		case l != nil && l.Number == 1 && l.At == at:
+		case l != nil && l.Redeemed == redeemed: // by a write without an answer
 			return false, nil
 		case l == nil:
 			return false, invalid("the code is unknown, used or too old")
@@ -179,7 +180,7 @@ func (s *Server) redeem(w http.ResponseWriter, r *http.Request, c *Client) error
 		}
 		l.Key = key
 		s.next(l, 1)
-		at = l.At
+		l.Redeemed = redeemed
 		return true, nil
 	})
 	if err != nil {
@@ -195,7 +196,7 @@ func (s *Server) next(l *Login, number int64) {
 	if l.Refresh {
 		keep = s.c.Refresh
 	}
-	l.Number, l.At, l.End = number, now.UnixMilli(), now.Add(keep).Unix()
+	l.Number, l.Redeemed, l.At, l.End = number, "", now.UnixMilli(), now.Add(keep).Unix()
 }
 
 // refresh gives new tokens for a refresh token. The one before is taken for a

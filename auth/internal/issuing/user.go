@@ -31,6 +31,7 @@ type Login struct {
 	Key      string `json:",omitempty"` // that it is bound to
 	Refresh  bool   `json:",omitempty"` // it has refresh tokens
 	Number   int64  `json:",omitempty"`
+	Redeemed string `json:",omitempty"` // random: the request that redeemed the code, until the first refresh
 	At       int64  // Unix milliseconds: when it got the number
 	End      int64  // Unix seconds
 }

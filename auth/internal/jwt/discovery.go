@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -98,10 +97,4 @@ func Fetch(client *http.Client, req *http.Request) ([]byte, error) {
 		return nil, fmt.Errorf("%s: more than %d bytes", req.URL, maxDocument)
 	}
 	return text, nil
-}
-
-// Loopback reports whether host is this machine.
-func Loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

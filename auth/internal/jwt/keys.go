@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/safely"
 )
@@ -246,7 +247,7 @@ func SafeURL(text string) error {
 	switch {
 	case err != nil:
 		return err
-	case u.Scheme == "https" && u.Host != "" || u.Scheme == "http" && Loopback(u.Hostname()):
+	case u.Scheme == "https" && u.Host != "" || u.Scheme == "http" && facts.Loopback(u.Hostname()):
 		return nil
 	}
 	return fmt.Errorf("%q has to be an https URL", text)
