@@ -2,7 +2,7 @@ package mcptest
 
 import (
 	"context"
-	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/talaria-go/mcp/client"
@@ -15,7 +15,10 @@ import (
 type Watch struct {
 	client  *Client
 	params  map[string]any
-	waiting []json.RawMessage // that Next has not returned
+	waiting []client.Occurrence // that Next has not returned
+	// returned are the IDs of events behind the cursor that Next has returned: where a stream
+	// falls back to polls, the cursor moves only with the last event of a page.
+	returned map[string]bool
 }
 
 // watchInterval is how long Next waits between two polls.
@@ -50,11 +53,7 @@ func (w *Watch) Next() client.Occurrence {
 		case <-time.After(watchInterval):
 		}
 	}
-	var o client.Occurrence
-	err := jsonx.Unmarshal(w.waiting[0], &o)
-	if err != nil {
-		c.t.Fatalf("mcptest: the event %s: %v", w.waiting[0], err)
-	}
+	o := w.waiting[0]
 	w.waiting = w.waiting[1:]
 	return o
 }
@@ -71,10 +70,23 @@ func (w *Watch) fail(ctx context.Context, err error) {
 // stream receives one event by a stream that begins where the last poll or stream ended.
 func (w *Watch) stream(ctx context.Context) (client.Occurrence, error) {
 	for o, err := range w.client.client.Watch(ctx, w.params["name"].(string), w.params["arguments"], &client.WatchOptions{Cursor: w.params["cursor"].(string)}) {
-		w.params["cursor"] = o.Cursor
+		if err == nil && w.returned[o.ID] {
+			continue
+		}
+		w.move(o.Cursor)
+		if o.ID != "" {
+			w.returned[o.ID] = true
+		}
 		return o, err
 	}
 	return client.Occurrence{}, ctx.Err()
+}
+
+// move moves the cursor.
+func (w *Watch) move(cursor string) {
+	if cursor != w.params["cursor"] {
+		w.params["cursor"], w.returned = cursor, map[string]bool{}
+	}
 }
 
 // None ends the test if the server has an event that Next would return.
@@ -90,7 +102,7 @@ func (w *Watch) None() {
 		}
 	}
 	if len(w.waiting) > 0 {
-		c.t.Fatalf("mcptest: unexpected event %s", w.waiting[0])
+		c.t.Fatalf("mcptest: unexpected event %s: %s", w.waiting[0].ID, w.waiting[0].Data)
 	}
 }
 
@@ -104,7 +116,15 @@ func (w *Watch) poll(ctx context.Context) (more bool, err error) {
 	if err := jsonx.Unmarshal(raw, &page); err != nil {
 		return false, err
 	}
-	w.params["cursor"] = page.Cursor
-	w.waiting = append(w.waiting, page.Events...)
+	for _, event := range page.Events {
+		var o client.Occurrence
+		if err := jsonx.Unmarshal(event, &o); err != nil {
+			return false, fmt.Errorf("the event %s: %w", event, err)
+		}
+		if !w.returned[o.ID] {
+			w.waiting = append(w.waiting, o)
+		}
+	}
+	w.move(page.Cursor)
 	return page.HasMore, nil
 }

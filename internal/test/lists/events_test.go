@@ -403,6 +403,49 @@ func TestEventMatchFrame(t *testing.T) {
 	}
 }
 
+// Watch returns each event of a page once, where its streams fall back to polls, too.
+func TestWatchWithoutStreams(t *testing.T) {
+	for name, refused := range map[string]*protocol.Error{
+		"busy":     {Code: protocol.CodeBusy, Message: "no room"},
+		"unknown":  {Code: protocol.CodeMethodNotFound, Message: "Method not found"},
+		"invalid":  {Code: protocol.CodeInvalidRequest, Message: "no streams through this proxy"},
+		"one only": nil, // the second stream has no room
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := eventServer(nil)
+			var streams atomic.Int64
+			s.Use(func(next mcp.Handler) mcp.Handler {
+				return func(f *mcp.Frame) (protocol.Result, error) {
+					if f.Request().Method != "events/stream" {
+						return next(f)
+					}
+					if n := streams.Add(1); refused != nil {
+						return nil, refused
+					} else if n > 1 {
+						return nil, &protocol.Error{Code: protocol.CodeBusy, Message: "no room"}
+					}
+					return next(f)
+				}
+			})
+			w := mcptest.New(t, s).Watch("comment.created", watchIn{"a"})
+			for _, batch := range [][]string{{"one", "two", "three"}, {"four"}, {"five", "six"}} {
+				for _, text := range batch {
+					emit(t, s, "a", text)
+				}
+				for _, text := range batch {
+					if o := w.Next(); o.ID != "id-"+text {
+						t.Fatalf("received %s, want id-%s", o.ID, text)
+					}
+				}
+				w.None()
+			}
+			if streams.Load() == 0 {
+				t.Error("no stream was tried")
+			}
+		})
+	}
+}
+
 // What a mounted server emits reaches the clients of those around it, under their names,
 // with its filter and its middleware; its own middleware sees its own name.
 func TestEventsMounted(t *testing.T) {
