@@ -26,6 +26,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -33,16 +34,31 @@ import (
 )
 
 func main() {
+	ctx, stop := untilSignal()
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// untilSignal returns a context that ends with the first signal; the second one ends the
+// program at once. stop gives the signals back.
+func untilSignal() (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
+	var watching sync.WaitGroup
+	watching.Go(func() {
 		<-signals
 		cancel()
-		<-signals // the second one ends the program at once
-		os.Exit(1)
-	}()
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+		if _, second := <-signals; second {
+			os.Exit(1)
+		}
+	})
+	return ctx, func() {
+		signal.Stop(signals)
+		close(signals)
+		watching.Wait()
+	}
 }
 
 // options are what the command line says.

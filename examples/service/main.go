@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -36,15 +37,8 @@ func main() {
 }
 
 func serve(s *mcp.Server, addr string, grace time.Duration) error {
-	ctx, cancel := context.WithCancel(context.Background())
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		<-signals
-		cancel()
-		<-signals // the second one ends the program at once
-		os.Exit(1)
-	}()
+	ctx, stop := untilSignal()
+	defer stop()
 
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", s.Handler())
@@ -107,4 +101,25 @@ func notify(state string) error {
 	defer conn.Close()
 	_, err = io.WriteString(conn, state)
 	return err
+}
+
+// untilSignal returns a context that ends with the first signal; the second one ends the
+// program at once. stop gives the signals back.
+func untilSignal() (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		<-signals
+		cancel()
+		if _, second := <-signals; second {
+			os.Exit(1)
+		}
+	})
+	return ctx, func() {
+		signal.Stop(signals)
+		close(signals)
+		watching.Wait()
+	}
 }

@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -70,15 +71,8 @@ func main() {
 }
 
 func serve(addr string, grace time.Duration, early bool) error {
-	ctx, cancel := context.WithCancel(context.Background())
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		<-signals
-		cancel()
-		<-signals // the second one ends the program at once
-		os.Exit(1)
-	}()
+	ctx, stop := untilSignal()
+	defer stop()
 	var keys [][]byte
 	for key := range strings.SplitSeq(os.Getenv("STATE_KEYS"), ",") {
 		if len(key) < 16 {
@@ -131,4 +125,25 @@ func serve(addr string, grace time.Duration, early bool) error {
 	_ = listener.Close() // new clients go to another replica
 	<-served
 	return errors.Join(drained, within(4, s.Shutdown), within(1, web.Shutdown))
+}
+
+// untilSignal returns a context that ends with the first signal; the second one ends the
+// program at once. stop gives the signals back.
+func untilSignal() (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		<-signals
+		cancel()
+		if _, second := <-signals; second {
+			os.Exit(1)
+		}
+	})
+	return ctx, func() {
+		signal.Stop(signals)
+		close(signals)
+		watching.Wait()
+	}
 }
