@@ -392,7 +392,7 @@ func TestMisbehaviour(t *testing.T) {
 		{"an unknown id", func(s *script, _ *heard) { s.say(`{"jsonrpc":"2.0","id":99,"result":{}}`) }, ""},
 		{"an id of another type", func(s *script, h *heard) { s.say(`{"jsonrpc":"2.0","id":"%s","result":{}}`, h.ID) }, ""},
 		{"no content", func(s *script, h *heard) { s.result(h, `{}`) }, "member content is missing"},
-		{"content of no known type", func(s *script, h *heard) { s.result(h, `{"content":[{"type":"hologram"}]}`) }, "unknown type of content"},
+		{"content that is a text", func(s *script, h *heard) { s.result(h, `{"content":["hologram"]}`) }, "content item 0"},
 		{"a result that is none", func(s *script, h *heard) { s.result(h, `[]`) }, "not that of tools/call"},
 		{"an error that is none", func(s *script, h *heard) { s.say(`{"jsonrpc":"2.0","id":%s,"error":5}`, h.ID) }, "an error that is not an object"},
 		{"deep nesting", func(s *script, h *heard) {

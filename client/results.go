@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -15,12 +16,12 @@ import (
 
 // CallToolResult is what a tool gave.
 type CallToolResult struct {
-	Content    []protocol.Content
-	Structured json.RawMessage // structuredContent; nil if there is none
-	IsError    bool            // the tool failed, and the content says how
-	Meta       json.RawMessage // nil if there is none
-	Task       *Task           // of a Detached call that became one, else nil
-	Raw        json.RawMessage // the whole result
+	Content    []protocol.Content // an item of a type that the specification does not name is a protocol.UnknownContent
+	Structured json.RawMessage    // structuredContent; nil if there is none
+	IsError    bool               // the tool failed, and the content says how
+	Meta       json.RawMessage    // nil if there is none
+	Task       *Task              // of a Detached call that became one, else nil
+	Raw        json.RawMessage    // the whole result
 }
 
 // Text returns the text items, joined by newlines.
@@ -209,7 +210,7 @@ func decodeContent(raw []byte) (protocol.Content, error) {
 	if kind && plain {
 		return protocol.TextContent{Text: text}, nil
 	}
-	return protocol.ParseContent(raw)
+	return protocol.Internal(facts.Private{}).ParseContent(raw)
 }
 
 // contentsWire is an item of resources/read on the wire. Its blob is decoded

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -11,7 +12,8 @@ import (
 
 // Content is one item of a tool result, a prompt message or a sampling message:
 // TextContent, ImageContent, AudioContent, ResourceLink or EmbeddedResource, and
-// in sampling ToolUseContent and ToolResultContent. The interface is sealed
+// in sampling ToolUseContent and ToolResultContent. An item of another type, as
+// a peer may send it, is an UnknownContent. The interface is sealed
 // because clients reject types that the specification does not name. A pointer
 // to one of the types is Content as well, and is written as what it points to;
 // it must not be nil. A type that embeds one of them is written as what it
@@ -100,6 +102,14 @@ type EmbeddedResource struct {
 	Resource    ResourceContents
 	Annotations *Annotations
 	Meta        map[string]any
+}
+
+// UnknownContent is an item that a peer sent and whose Type the specification does not
+// name, such as one of a later revision. It is read so that the items next to it are not
+// lost. It is written as it came. Do not send it to clients: most reject the whole result.
+type UnknownContent struct {
+	Type string          // "" if the item has none
+	Raw  json.RawMessage // the whole item, an object
 }
 
 // ResourceContents are the contents of a resource: the bytes of Blob, sent in
@@ -207,6 +217,14 @@ func (c EmbeddedResource) appendContent(dst []byte) ([]byte, error) {
 		return nil, err
 	}
 	return closeContent(dst, c.Annotations, c.Meta)
+}
+
+// appendContent implements Content.
+func (c UnknownContent) appendContent(dst []byte) ([]byte, error) {
+	if text := bytes.TrimSpace(c.Raw); len(text) == 0 || text[0] != '{' {
+		return nil, fmt.Errorf("the content of the type %q is not an object", c.Type)
+	}
+	return appendJSON(dst, c.Raw)
 }
 
 // append appends the contents as one JSON object. They are no Content by

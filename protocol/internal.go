@@ -8,8 +8,8 @@ import (
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
-// Internal is for package wire, which encodes what is made here for a revision.
-// Others cannot call it.
+// Internal is for package wire, which encodes what is made here for a revision, and for
+// package client. Others cannot call it.
 func Internal(facts.Private) internals { return internals{} }
 
 // internals are the functions that package wire shares.
@@ -17,6 +17,10 @@ type internals struct{}
 
 // AppendContent appends c as the newest revision has it.
 func (internals) AppendContent(dst []byte, c Content) ([]byte, error) { return c.appendContent(dst) }
+
+// ParseContent is the function, but an item of a type that the specification does not name is
+// an UnknownContent.
+func (internals) ParseContent(raw []byte) (Content, error) { return parseContent(raw) }
 
 // AudioType returns the MIME type of c: by its bytes if c has none; "" if they do
 // not show it.

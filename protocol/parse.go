@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
@@ -119,7 +120,7 @@ func parseContents(raw []byte) ([]Content, error) {
 	}
 	items := make([]Content, 0, len(list))
 	for i, text := range list {
-		item, err := ParseContent(text)
+		item, err := parseContent(text)
 		if err != nil {
 			return nil, fmt.Errorf("content item %d: %w", i, err)
 		}
@@ -132,9 +133,26 @@ func parseContents(raw []byte) ([]Content, error) {
 // empty. It fails for a type that the specification does not name, for an
 // embedded resource without contents, and for members of the wrong type.
 func ParseContent(raw []byte) (Content, error) {
+	item, err := parseContent(raw)
+	if unknown, ok := item.(UnknownContent); ok {
+		return nil, fmt.Errorf("unknown type of content: %q", unknown.Type)
+	}
+	return item, err
+}
+
+// parseContent is ParseContent, but an object of another type is an UnknownContent, whatever
+// its members are.
+func parseContent(raw []byte) (Content, error) {
 	var w contentWire
-	if err := jsonx.Unmarshal(raw, &w); err != nil {
-		return nil, err
+	err := jsonx.Unmarshal(raw, &w)
+	if err != nil {
+		var other struct {
+			Type string `json:"type"`
+		}
+		if jsonx.Unmarshal(raw, &other) != nil || slices.Contains(contentTypes, other.Type) {
+			return nil, err
+		}
+		w = contentWire{Type: other.Type}
 	}
 	switch w.Type {
 	case "text":
@@ -159,5 +177,11 @@ func ParseContent(raw []byte) (Content, error) {
 		}
 		return ToolResultContent{w.ToolUseID, items, w.Structured, w.IsError, w.Meta}, nil
 	}
-	return nil, fmt.Errorf("unknown type of content: %q", w.Type)
+	if raw = bytes.TrimSpace(raw); raw[0] != '{' {
+		return nil, errors.New("content must be an object")
+	}
+	return UnknownContent{w.Type, bytes.Clone(raw)}, nil
 }
+
+// contentTypes are the types that the specification names.
+var contentTypes = []string{"text", "image", "audio", "resource_link", "resource", "tool_use", "tool_result"}

@@ -3,6 +3,7 @@ package protocol
 import (
 	"bytes"
 	"reflect"
+	"strings"
 	"testing"
 	"testing/quick"
 	"time"
@@ -108,6 +109,41 @@ func TestValidate(t *testing.T) {
 		}
 		if got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.text, got, tt.want)
+		}
+	}
+}
+
+// Content of a type that the specification does not name is read with the rest of a message,
+// and is written as it came; a known type with wrong members is refused.
+func TestUnknownContent(t *testing.T) {
+	for _, raw := range []string{`{"type":"video","data":{"x":[1]}}`, `{"type":"error","text":"no"}`, `{"text":"no type"}`, `{"type":"thinking","thinking":"hm","signature":"x"}`} {
+		text := `{"type":"text","text":"good"}`
+		var m SampleMessage
+		message := `{"role":"user","content":[` + text + `,` + raw + `]}`
+		if err := m.UnmarshalJSON([]byte(message)); err != nil || len(m.Content) != 2 || string(m.Content[1].(UnknownContent).Raw) != raw {
+			t.Errorf("%s: %+v, %v", raw, m, err)
+		}
+		if got, err := m.MarshalJSON(); err != nil || string(got) != message {
+			t.Errorf("%s came back as %s, %v", message, got, err)
+		}
+		var r SampleResult
+		for content, items := range map[string]int{raw: 1, `[` + raw + `,` + text + `]`: 2, `{"type":"tool_result","toolUseId":"1","content":[` + raw + `]}`: 1} {
+			if err := r.UnmarshalJSON([]byte(`{"role":"assistant","model":"m","content":` + content + `}`)); err != nil || len(r.Content) != items {
+				t.Errorf("%s: %+v, %v", content, r, err)
+			}
+		}
+		if _, err := ParseContent([]byte(raw)); err == nil || !strings.Contains(err.Error(), "unknown type of content") {
+			t.Errorf("%s: %v", raw, err)
+		}
+	}
+	for _, raw := range []string{`{"type":"image","data":{}}`, `{"type":"text","text":7}`, `{"type":7}`, `null`, `"x"`, `[]`, `{"type":"resource"}`} {
+		if err := new(SampleMessage).UnmarshalJSON([]byte(`{"role":"user","content":[` + raw + `]}`)); err == nil {
+			t.Errorf("%s is read", raw)
+		}
+	}
+	for _, raw := range []string{"", "null", "7", `{"a":`, "[]"} {
+		if got, err := (SampleMessage{Role: "user", Content: []Content{UnknownContent{"x", []byte(raw)}}}).MarshalJSON(); err == nil {
+			t.Errorf("%q is written as %s", raw, got)
 		}
 	}
 }

@@ -96,7 +96,7 @@ func lacking(item json.RawMessage) error {
 	return nil
 }
 
-// bare reports whether an item may lack what it must have.
+// bare reports whether an item may lack what it must have, or is of an unknown type.
 func bare(item protocol.Content) bool {
 	switch c := item.(type) {
 	case protocol.ImageContent:
@@ -107,6 +107,8 @@ func bare(item protocol.Content) bool {
 		return c.URI == "" || c.Name == ""
 	case protocol.EmbeddedResource:
 		return c.Resource.URI == "" || c.Resource.Text == "" && c.Resource.Blob == nil
+	case protocol.UnknownContent:
+		return true
 	}
 	return false
 }

@@ -80,6 +80,9 @@ func (r *Renderer) Content(name string, item protocol.Content) error {
 		r.Console.Printf("%s %s", r.Console.Paint(console.Name, console.Line(c.URI)), describe(c.Name, c.MIMEType, c.Description))
 	case protocol.EmbeddedResource:
 		return r.Resource(name, c.Resource)
+	case protocol.UnknownContent:
+		r.Console.Notef("(an item of the unknown type %q)", console.Line(c.Type))
+		return r.JSON(c.Raw)
 	default:
 		r.Console.Notef("(an item of a type that cannot be shown: %s)", fmt.Sprintf("%T", item))
 	}

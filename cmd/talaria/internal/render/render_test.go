@@ -76,6 +76,8 @@ func TestCall(t *testing.T) {
 		{"a twin", client.CallToolResult{Content: []protocol.Content{text(`{ "x": 1 }`)}, Structured: json.RawMessage(`{"x":1}`)}, "{\n  \"x\": 1\n}\n"},
 		{"both", client.CallToolResult{Content: []protocol.Content{text("one")}, Structured: json.RawMessage(`1`)}, "one\n1\n"},
 		{"nothing", client.CallToolResult{}, "(the result is empty)\n"},
+		{"unknown", client.CallToolResult{Content: []protocol.Content{text("one"), protocol.UnknownContent{Type: "vid\x1beo", Raw: json.RawMessage(`{"type":"vid\u001beo","data":[1]}`)}, text("two")}},
+			"one\n(an item of the unknown type \"vid␛eo\")\n{\n  \"type\": \"vid\\u001beo\",\n  \"data\": [\n    1\n  ]\n}\ntwo\n"},
 		{"a link", client.CallToolResult{Content: []protocol.Content{protocol.ResourceLink{URI: "a://b", Name: "n", MIMEType: "text/x"}}}, "a://b n, text/x\n"},
 		{"escapes", client.CallToolResult{Content: []protocol.Content{text("\x1b[2Jgone\r\u202e")}}, "␛[2Jgone␍\ufffd\n"},
 		{"a resource", client.CallToolResult{Content: []protocol.Content{protocol.EmbeddedResource{Resource: protocol.ResourceContents{URI: "a://b", Text: "inside"}}}}, "inside\n"},
