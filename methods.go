@@ -34,6 +34,7 @@ func (s *Server) methods() []dispatch.Method {
 		{Name: protocol.MethodDiscover, Revisions: dispatch.Modern, Serve: s.discover},
 		{Name: protocol.MethodToolsList, Revisions: dispatch.Both, Serve: s.lists(0, KindTool)},
 		{Name: protocol.MethodToolsCall, Revisions: dispatch.Both, Params: true, Serve: s.viewed(0, callTool)},
+		{Name: wire.MethodCheck, Revisions: dispatch.Both, Params: true, Serve: s.viewed(0, callTool)},
 		{Name: protocol.MethodResourcesList, Revisions: dispatch.Both, Serve: s.lists(hasResources, KindResource)},
 		{Name: protocol.MethodResourceTemplates, Revisions: dispatch.Both, Serve: s.lists(hasResources, KindTemplate)},
 		{Name: protocol.MethodResourcesRead, Revisions: dispatch.Both, Params: true, Serve: s.viewed(hasResources, readResource)},

@@ -225,8 +225,27 @@ func (t *tool) compile(c *compiler) error {
 		}
 	}
 	e.Serve = t.caller(c, input, output, schemaDigest(sha256.Sum256(slices.Concat(def.exact, []byte{0}, output.schema))))
+	if def.less {
+		e.Checks, e.Serve = true, t.checked(c, input, e.Serve)
+	}
 	c.entries = append(c.entries, e)
 	return nil
+}
+
+// checked is serve, but a request that asks for the check of arguments calls no function.
+func (t *tool) checked(c *compiler, in input, serve frame.Handler) frame.Handler {
+	check := c.limited(t.settings.timeout, func(f *frame.Frame) (protocol.Result, error) {
+		if err := in.arguments(f, reflect.New(t.in).Interface()); err != nil {
+			return t.failed(c.server, err)
+		}
+		return wire.EmptyResult{}, nil
+	}, timedOut("the check of tool "+t.name))
+	return func(f *frame.Frame) (protocol.Result, error) {
+		if f.Request().Method == wire.MethodCheck {
+			return check(f)
+		}
+		return serve(f)
+	}
 }
 
 // schemaDigest tells the schemas of a tool, of arguments and result, from others.
@@ -638,7 +657,7 @@ func (t *tool) rawOutput(c *compiler) (*output, error) {
 	}}, nil
 }
 
-// callTool serves tools/call (server/tools of every revision).
+// callTool serves tools/call (server/tools of every revision), and the check of arguments.
 func callTool(f *frame.Frame, view registry.View) (protocol.Result, error) {
 	params := &f.Request().Params
 	if params.Name == "" {
@@ -647,6 +666,9 @@ func callTool(f *frame.Frame, view registry.View) (protocol.Result, error) {
 	tool, ok := view.Get(KindTool, params.Name)
 	if !ok {
 		return nil, protocol.Errorf(protocol.CodeInvalidParams, "Unknown tool: %s", params.Name)
+	}
+	if method := f.Request().Method; method == wire.MethodCheck && !tool.Checks {
+		return nil, wire.MethodNotFound(method)
 	}
 	if err := f.RequireScopes(tool.Scopes...); err != nil {
 		return nil, err

@@ -98,6 +98,9 @@ type Entry struct {
 	Headers []facts.Header
 	// Task reports whether calls of a tool may become tasks.
 	Task bool
+	// Checks is set if Serve of a tool also serves requests to check arguments, by which it
+	// does not run.
+	Checks bool
 
 	// Match returns what reads the resource of a template at uri, or nil if uri
 	// does not fit the template. Templates have it in place of Serve.

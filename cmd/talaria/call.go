@@ -43,7 +43,6 @@ type call struct {
 	listed    bool            // it is a tool that the server lists
 	output    json.RawMessage // its output schema; nil if there is none
 	hint      string          // the way out of wrong arguments
-	faults    error           // of the arguments, from the schema; the server may find more
 }
 
 func (c *call) run(ctx context.Context, typed []string) error {
@@ -54,11 +53,6 @@ func (c *call) run(ctx context.Context, typed []string) error {
 	result, err := c.Call(ctx, c.tool, given, c.call...)
 	if _, refused := errors.AsType[*protocol.Error](err); refused && !c.listed && !c.unchecked {
 		return c.unknownTool(ctx, c.tool, "")
-	}
-	if err == nil && c.faults != nil {
-		if all := arguments.Refusal(result.Meta); all != nil {
-			return asUsage(all, c.hint)
-		}
 	}
 	switch {
 	case err != nil:
@@ -126,10 +120,15 @@ func (c *call) arguments(ctx context.Context, typed []string) (json.RawMessage, 
 		}
 	}
 	given, err := object.Arguments(typed)
-	if err != nil && given != nil && arguments.ServerChecksMore(tool.Meta) {
-		c.faults, err = err, nil
-	}
+	err = arguments.ToolFaults(tool, given, err, c.asker(ctx))
 	return given, asUsage(err, c.hint)
+}
+
+// asker sends requests about arguments.
+func (s *session) asker(ctx context.Context) arguments.Request {
+	return func(method string, params, result any) error {
+		return s.Request(ctx, method, params, result, s.call...)
+	}
 }
 
 func asUsage(err error, hint string) error {

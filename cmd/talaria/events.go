@@ -82,7 +82,7 @@ func watchEvents(ctx context.Context, s *session, name string, typed []string, f
 		}
 	}
 	given, err := object.Arguments(typed)
-	if err != nil {
+	if err = arguments.EventFaults(name, given, err, s.asker(ctx)); err != nil {
 		return asUsage(err, "talaria events TARGET --json shows the arguments")
 	}
 	c := s.console

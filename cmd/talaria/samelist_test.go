@@ -1,14 +1,17 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/protocol"
 )
 
 // sameIn has rules that a schema for hosts expresses, and rules that it cannot express.
@@ -103,6 +106,83 @@ func TestSameFaults(t *testing.T) {
 				own, theirs := faults(got.stderr), faults(sent.stdout+sent.stderr)
 				if got.code != exitUsage || len(theirs) == 0 || !slices.Equal(own, theirs) {
 					t.Errorf("exact %t, %s, %q: exit %d\n got %q\nwant %q", exact, revision, typed, got.code, own, theirs)
+				}
+			}
+		}
+	}
+}
+
+// With arguments that the schema of a tool refuses the tool does not run, also where a server
+// that takes everything has the mark of one that checks more.
+func TestCopiedMark(t *testing.T) {
+	for name, check := range map[string]func() (protocol.Result, error){
+		"unknown method": func() (protocol.Result, error) {
+			return nil, &protocol.Error{Code: protocol.CodeMethodNotFound, Message: "Method not found"}
+		},
+		"another error":    func() (protocol.Result, error) { return nil, errors.New("broken") },
+		"nothing is wrong": func() (protocol.Result, error) { return protocol.JSONResult{Value: struct{}{}}, nil },
+		"no list": func() (protocol.Result, error) {
+			return protocol.JSONResult{Value: map[string]any{"_meta": map[string]any{"io.github.talaria-go/issues": "none"}}}, nil
+		},
+		"an empty list": func() (protocol.Result, error) {
+			return protocol.JSONResult{Value: map[string]any{"_meta": map[string]any{"io.github.talaria-go/issues": []int{}}}}, nil
+		},
+	} {
+		for _, revision := range []string{"2026-07-28", "2025-06-18", "2024-11-05"} {
+			var ran, checked atomic.Int64
+			s := mcp.NewServer(mcp.Info{Name: "lenient", Version: "1"}, nil)
+			s.MustAdd(mcp.Tool("same", func(*mcp.Frame, sameIn) (string, error) { return "ran", nil }))
+			s.Use(func(next mcp.Handler) mcp.Handler {
+				return func(f *mcp.Frame) (protocol.Result, error) {
+					switch f.Request().Method {
+					case protocol.MethodToolsCall:
+						ran.Add(1)
+						return &protocol.CallToolResult{Content: []protocol.Content{protocol.TextContent{Text: "ran"}}}, nil
+					case "io.github.talaria-go/check":
+						checked.Add(1)
+						return check()
+					}
+					return next(f)
+				}
+			})
+			web := httptest.NewServer(s.Handler())
+			for _, typed := range [][]string{{"count=0"}, {"kind=z"}, {"unknown=1"}, {"small=x"}, {`tags:={}`}, {`inner:={}`}, {"kind=z", "unknown=1"}} {
+				got := talaria(t, "", append([]string{"call", web.URL, "same", "--revision", revision}, typed...)...)
+				place, _, _ := strings.Cut(typed[0], "=")
+				if got.code != exitUsage || ran.Load() != 0 || !strings.Contains(got.stderr, strings.TrimSuffix(place, ":")) {
+					t.Errorf("%s, %s, %q: exit %d, the tool ran %d times: %s", name, revision, typed, got.code, ran.Load(), got.stderr)
+				}
+			}
+			if got := talaria(t, "", "call", web.URL, "same", "--revision", revision, "kind=a"); got.code != 0 || ran.Load() != 1 {
+				t.Errorf("%s, %s: exit %d: %s", name, revision, got.code, got.stderr)
+			}
+			if checked.Load() == 0 {
+				t.Errorf("%s, %s: the server was not asked", name, revision)
+			}
+			web.Close()
+		}
+	}
+}
+
+// The arguments of an event type are refused with all that the server finds, before it is
+// watched.
+func TestSameFaultsOfEvents(t *testing.T) {
+	s := mcp.NewServer(mcp.Info{Name: "same", Version: "1"}, nil)
+	s.MustAdd(mcp.EventType("same", func(*mcp.Frame, sameIn, map[string]string) (bool, error) { return true, nil }))
+	web := httptest.NewServer(s.Handler())
+	defer web.Close()
+	for _, revision := range []string{"2026-07-28", "2025-11-25"} {
+		for _, typed := range [][]string{{`tags:=["a","a"]`, "kind=c"}, {"count=0", "from=5", "to=4", "kind=c"}, {"pass=a", "again=b", "kind=f", "unknown=1"}} {
+			got := talaria(t, "", append([]string{"events", web.URL, "same", "--revision", revision}, typed...)...)
+			places := []string{}
+			for _, word := range typed {
+				if name, _, _ := strings.Cut(word, "="); name != "from" && name != "pass" {
+					places = append(places, strings.TrimSuffix(name, ":"))
+				}
+			}
+			for _, place := range places {
+				if got.code != exitUsage || !strings.Contains(got.stderr, place+": ") {
+					t.Errorf("%s, %q: exit %d, %s lacks %s", revision, typed, got.code, got.stderr, place)
 				}
 			}
 		}

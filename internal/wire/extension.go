@@ -53,8 +53,13 @@ type ToolUI struct {
 const MetaIssues = "io.github.talaria-go/issues"
 
 // MetaChecks is a mark in the _meta of a tool: the server checks more than the inputSchema
-// says, before the tool runs, and names all faults in MetaIssues.
+// says, and has MethodCheck for the tool.
 const MetaChecks = "io.github.talaria-go/checks"
+
+// MethodCheck checks the arguments of a tool, which does not run. Its params are those of
+// tools/call. Its result has all faults in MetaIssues. Other servers refuse it, so that it is
+// safe where a mark was copied.
+const MethodCheck = "io.github.talaria-go/check"
 
 // MetaWithChecks returns meta with the mark. meta is not changed.
 func MetaWithChecks(meta map[string]any) map[string]any {

@@ -6,24 +6,49 @@ import (
 
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/wire"
+	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/schema"
 )
 
-// ServerChecksMore reports whether the server of a tool checks arguments by more rules than
-// the tool's schema has, before the tool runs: then the server has the whole list of faults.
-// meta is the _meta of the tool.
-func ServerChecksMore(meta map[string]any) bool {
-	marked, _ := meta[wire.MetaChecks].(bool)
-	return marked
+// Request sends a request to a server.
+type Request func(method string, params, result any) error
+
+// ToolFaults returns all faults of arguments of a tool: those that the server finds, if it
+// says that it checks more than the tool's schema, else faults, which are those of the schema.
+// The tool does not run, whatever the server is.
+func ToolFaults(tool protocol.Tool, given json.RawMessage, faults error, request Request) error {
+	if marked, _ := tool.Meta[wire.MetaChecks].(bool); !marked || faults == nil || given == nil {
+		return faults
+	}
+	var result struct {
+		Meta map[string]json.RawMessage `json:"_meta"`
+	}
+	if request(wire.MethodCheck, map[string]any{"name": tool.Name, "arguments": given}, &result) != nil {
+		return faults
+	}
+	return found(result.Meta[wire.MetaIssues], faults)
 }
 
-// Refusal returns the faults of arguments that a server found, in the form of Arguments;
-// nil if it found none. meta is the _meta of the result.
-func Refusal(meta json.RawMessage) error {
-	var members map[string]json.RawMessage
+// EventFaults is ToolFaults for an event type. A poll has no effect, so that every server may
+// be asked.
+func EventFaults(name string, given json.RawMessage, faults error, request Request) error {
+	if faults == nil || given == nil {
+		return faults
+	}
+	refused, ok := errors.AsType[*protocol.Error](request(wire.MethodEventsPoll, map[string]any{"name": name, "arguments": given, "cursor": nil}, nil))
+	if !ok {
+		return faults
+	}
+	data, _ := refused.Data.(json.RawMessage)
+	return found(jsonx.Lookup(data, []string{"issues"}), faults)
+}
+
+// found returns the faults that a server found, in the form of Arguments; the others if it
+// found none.
+func found(text json.RawMessage, others error) error {
 	var issues []schema.Issue
-	if jsonx.Unmarshal(meta, &members) != nil || jsonx.Unmarshal(members[wire.MetaIssues], &issues) != nil {
-		return nil
+	if jsonx.Unmarshal(text, &issues) != nil || len(issues) == 0 {
+		return others
 	}
 	lines := make([]error, len(issues))
 	for i, is := range issues {

@@ -225,7 +225,7 @@ const maxWatched = 1000
 
 // watch subscribes to a resource for a client without a session.
 func (b *backend) watch(ctx context.Context, uri string) error {
-	oldest := b.watched.Want(uri, maxWatched)
+	oldest := b.watched.Want(uri, "", maxWatched)
 	return b.apply(ctx, func(c *connection) error {
 		_, ended := c.subs.Remove(oldest)        // first, since the server may have the same limit
 		_, err := c.subs.Add(ctx, c.Client, uri) // again if it has ended, or failed before

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -56,19 +57,14 @@ func (t tools) call(ctx context.Context, rest string) error {
 		}
 	}
 	given, faults := t.fill(object, w.typed)
-	if faults != nil && (given == nil || !arguments.ServerChecksMore(tool.Meta)) {
-		return faults
+	if faults != nil {
+		return t.faults(ctx, tool, given, faults)
 	}
 	result, err := terminal.Get(ctx, t.Terminal, func(ctx context.Context, call ...client.CallOption) (*client.CallToolResult, error) {
 		return t.client.Call(ctx, w.name, given, call...)
 	})
 	if _, refused := errors.AsType[*protocol.Error](err); refused && unknown != nil {
 		return unknown
-	}
-	if err == nil && faults != nil {
-		if all := arguments.Refusal(result.Meta); all != nil {
-			return misused(all)
-		}
 	}
 	switch {
 	case err != nil:
@@ -89,6 +85,19 @@ func (t tools) call(ctx context.Context, rest string) error {
 		}
 	}
 	return nil
+}
+
+// faults returns all faults of arguments.
+func (t tools) faults(ctx context.Context, tool protocol.Tool, given json.RawMessage, faults error) error {
+	all := arguments.ToolFaults(tool, given, faults, func(method string, params, result any) error {
+		return t.Terminal.Run(ctx, func(ctx context.Context, call ...client.CallOption) error {
+			return t.client.Request(ctx, method, params, result, call...)
+		})
+	})
+	if errors.Is(all, faults) {
+		return faults
+	}
+	return misused(all)
 }
 
 // find returns the definition of a tool.
