@@ -334,12 +334,12 @@ func (c *connection) refused(what string, err error) {
 }
 
 // watch subscribes to a resource.
-func (c *connection) watch(ctx context.Context, uri string) error {
-	cl, err := c.ready(ctx)
+func (c *connection) watch(f *mcp.Frame, uri string) error {
+	cl, err := c.ready(f)
 	if err != nil {
 		return err
 	}
-	restored, err := c.watched.Add(ctx, cl, uri, maxWatched)
+	restored, err := c.watched.Add(f, cl, uri, cmp.Or(f.Principal(), f.SessionID()), maxWatched)
 	c.missed(protocol.SubscriptionFilter{ResourceSubscriptions: restored})
 	return err
 }

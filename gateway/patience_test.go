@@ -100,15 +100,87 @@ func TestWatchesStay(t *testing.T) {
 func TestFollow(t *testing.T) {
 	var a, b subscriptions.Recent
 	for i := range 10 {
-		a.Want(fmt.Sprint("a:", i), 10)
+		a.Want(fmt.Sprint("a:", i), "", 10)
 	}
 	for range 3 {
-		b.Want("b:own", 10)
-		b.Want("a:3", 10)
+		b.Want("b:own", "", 10)
+		b.Want("a:3", "", 10)
 		b.Follow(&a, 10)
 	}
 	if got, want := fmt.Sprint(b.Wanted()), "[a:1 a:2 a:4 a:5 a:6 a:7 a:8 a:9 b:own a:3]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// A client that subscribes to more than there is room for takes the place of none with fewer.
+func TestOwnersMakeRoom(t *testing.T) {
+	for name, tt := range map[string]struct{ wants, want string }{
+		"one owner":             {"a:1 a:2 a:3 a:4 a:5", "2 3 4 5"},
+		"again":                 {"a:1 a:2 a:3 a:4 a:1 a:5", "3 4 1 5"},
+		"a flood":               {"b:1 b:2 a:3 a:4 a:5 a:6 a:7 a:8", "1 2 7 8"},
+		"a flood before":        {"a:3 a:4 a:5 a:6 b:1 b:2", "5 6 1 2"},
+		"the same resource":     {"b:1 a:1 a:2 a:3 a:4 a:5 a:6", "1 4 5 6"},
+		"the same, wanted late": {"a:1 b:1 a:2 a:3 a:4 a:5 a:6", "1 4 5 6"},
+		"three":                 {"b:1 c:2 a:3 a:4 a:5 a:6 a:7", "1 2 6 7"},
+		"without a name":        {":1 a:2 a:3 a:4 a:5 a:6", "1 4 5 6"},
+	} {
+		var r subscriptions.Recent
+		for one := range strings.FieldsSeq(tt.wants) {
+			owner, uri, _ := strings.Cut(one, ":")
+			before := r.Wanted()
+			oldest := r.Want(uri, owner, 4)
+			for _, had := range before {
+				if gone := !slices.Contains(r.Wanted(), had); gone != (had == oldest) {
+					t.Errorf("%s: after %s %q is gone: %t, and %q made room", name, one, had, gone, oldest)
+				}
+			}
+		}
+		if got := strings.Join(r.Wanted(), " "); got != tt.want {
+			t.Errorf("%s: got %s, want %s", name, got, tt.want)
+		}
+	}
+}
+
+// A caller with many connections closes none that watches for a caller with fewer.
+func TestCallersMakeRoom(t *testing.T) {
+	for name, tt := range map[string]struct {
+		have   string // caller and use of each connection, the oldest first: busy, watching or idle
+		caller string
+		gone   string // "" if there is no room, and "-" if nothing has to go
+	}{
+		"room":                        {"a:w a:b", "a", "-"},
+		"half of all":                 {"a:w a:w a:w a:w", "a", "a0"},
+		"half of all, unused first":   {"a:w a:i a:w a:w", "a", "a1"},
+		"half of all, in use":         {"a:b a:b a:b a:b", "a", ""},
+		"half of all, another idle":   {"b:i a:b a:b a:b a:b", "a", ""},
+		"without a name":              {":w :w :w :w :w", "", "-"},
+		"full, without a name":        {":w :w :w :w :w :w :w :w", "", "0"},
+		"full, watching for fewer":    {"b:w a:b a:b a:b c:b c:b c:w d:w", "a", "c6"},
+		"full, one idle":              {"b:i a:b a:b a:b c:b c:b c:w d:w", "a", "b0"},
+		"full, all others have fewer": {"b:w a:b a:b a:b c:b c:b d:w d:w", "a", ""},
+		"full, a new one":             {"b:w a:b a:b a:b c:b c:b d:w d:w", "e", "b0"},
+		"full, all in use":            {"b:b a:b a:b a:b c:b c:b d:b d:b", "e", ""},
+	} {
+		p := pool{max: 8, all: map[poolKey]*connection{}, left: map[poolKey]*connection{}}
+		gone := "-"
+		for i, one := range strings.Fields(tt.have) {
+			caller, use, _ := strings.Cut(one, ":")
+			c := &connection{used: time.Unix(int64(i), 0), cancel: func() { gone = fmt.Sprint(caller, i) }}
+			c.is.Store(&connKey{caller: caller, session: fmt.Sprint(i)})
+			switch use {
+			case "b":
+				c.busy = 1
+			case "w":
+				c.watched.Want("x://y", caller, maxWatched)
+			}
+			p.all[poolKey{nil, c.key()}] = c
+		}
+		if !p.room(tt.caller) {
+			gone = ""
+		}
+		if gone != tt.gone {
+			t.Errorf("%s: %q is closed, want %q", name, gone, tt.gone)
+		}
 	}
 }
 

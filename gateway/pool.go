@@ -40,7 +40,7 @@ func (p *pool) get(f *mcp.Frame, u *upstream, key connKey, t client.Transport) (
 		if u.ctx.Err() != nil {
 			return nil, errClosed
 		}
-		if len(p.all) >= p.max && !p.evict() {
+		if !p.room(key.caller) {
 			return nil, refused("Too many callers use %q now; try again later.", u.name)
 		}
 		var caps protocol.ClientCapabilities
@@ -136,13 +136,30 @@ func (p *pool) take(c *connection, followed bool) {
 	}
 }
 
-// evict closes the connection that was unused for longest, and reports whether there was
-// one. Those that watch resources come last. p.mu is held.
-func (p *pool) evict() bool {
+// room makes room for a connection of a caller, and reports whether there is any. A caller
+// with a name has half of all at most, and closes none that watches for one with fewer.
+// p.mu is held.
+func (p *pool) room(caller string) bool {
+	of := map[string]int{}
+	for at := range p.all {
+		of[at.key.caller]++
+	}
+	switch {
+	case caller != "" && of[caller] >= max(1, p.max/2):
+		return p.evict(func(c *connection) bool { return c.key().caller == caller })
+	case len(p.all) >= p.max:
+		return p.evict(func(c *connection) bool { return c.watched.Empty() || of[c.key().caller] >= of[caller] })
+	}
+	return true
+}
+
+// evict closes the connection that was unused for longest of those that may go, and reports
+// whether there was one. Those that watch resources come last. p.mu is held.
+func (p *pool) evict(may func(*connection) bool) bool {
 	var oldest *connection
 	watches := false
 	for _, c := range p.all {
-		if c.busy > 0 {
+		if c.busy > 0 || !may(c) {
 			continue
 		}
 		also := !c.watched.Empty()

@@ -9,7 +9,8 @@ import (
 )
 
 // The limits of waiting messages, in bytes: in each requestQueue of a
-// connection, and of a server as a total. A request beyond them is refused with
+// connection, and of a server as a total. A queue may have no more than is free, so that
+// many full queues leave as much as each of them has to any other. A request beyond them is refused with
 // CodeBusy. Each message also counts waitingCost for its memory, so that 16 MiB
 // are some 15,000 small calls.
 const (
@@ -51,7 +52,7 @@ func (q *requestQueue) isIdle() bool {
 func (q *requestQueue) put(r *request) (first, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.requests) > 0 && (q.size+cost(r) > maxWaiting || q.all.Load()+int64(cost(r)) > MaxWaiting) {
+	if len(q.requests) > 0 && int64(q.size+cost(r)) > min(maxWaiting, MaxWaiting-q.all.Load()) {
 		return false, false
 	}
 	q.requests = append(q.requests, r)

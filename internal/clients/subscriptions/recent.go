@@ -10,30 +10,45 @@ import (
 )
 
 // Recent is a set of subscriptions for clients that do not say when they stop: where there
-// are too many, that which was wanted last the longest ago makes room. The zero value is
-// empty and ready; it is safe for concurrent use.
+// are too many, one of the owner that has most makes room, namely that which it wanted last
+// the longest ago. The zero value is empty and ready; it is safe for concurrent use.
 type Recent struct {
 	set Set
 
 	mu     sync.Mutex
 	client *client.Client // that the set is of
-	wanted []string       // in the order of the last time
+	wanted []want         // in the order of the last time
 }
 
-// Want notes that a resource is wanted, and returns one that makes room for it, or "".
-func (r *Recent) Want(uri string, max int) (oldest string) {
+// want is a resource that an owner wants.
+type want struct{ uri, owner string }
+
+// Want notes that an owner wants a resource, and returns a resource that makes room for it,
+// or "".
+func (r *Recent) Want(uri, owner string, max int) (oldest string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.want(uri, max)
+	return r.want(want{uri, owner}, max)
 }
 
 // want is Want with r.mu held.
-func (r *Recent) want(uri string, max int) (oldest string) {
-	if i := slices.Index(r.wanted, uri); i >= 0 {
+func (r *Recent) want(w want, limit int) (oldest string) {
+	if i := slices.Index(r.wanted, w); i >= 0 {
 		r.wanted = slices.Delete(r.wanted, i, i+1)
 	}
-	if r.wanted = append(r.wanted, uri); len(r.wanted) > max {
-		oldest, r.wanted = r.wanted[0], slices.Delete(r.wanted, 0, 1)
+	if r.wanted = append(r.wanted, w); len(r.wanted) <= limit {
+		return ""
+	}
+	most, of := 0, map[string]int{}
+	for _, other := range r.wanted {
+		of[other.owner]++
+		most = max(most, of[other.owner])
+	}
+	i := slices.IndexFunc(r.wanted, func(other want) bool { return of[other.owner] == most })
+	oldest = r.wanted[i].uri
+	r.wanted = slices.Delete(r.wanted, i, i+1)
+	if slices.ContainsFunc(r.wanted, func(other want) bool { return other.uri == oldest }) {
+		return "" // another owner wants it, too
 	}
 	return oldest
 }
@@ -42,7 +57,17 @@ func (r *Recent) want(uri string, max int) (oldest string) {
 func (r *Recent) Wanted() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.wanted)
+	return r.uris()
+}
+
+// uris is Wanted with r.mu held.
+func (r *Recent) uris() (uris []string) {
+	for _, w := range r.wanted {
+		if !slices.Contains(uris, w.uri) {
+			uris = append(uris, w.uri)
+		}
+	}
+	return uris
 }
 
 // Empty reports whether no resource is wanted.
@@ -52,11 +77,11 @@ func (r *Recent) Empty() bool {
 	return len(r.wanted) == 0
 }
 
-// Add subscribes to a resource at c, which has at most max, after Restore.
-func (r *Recent) Add(ctx context.Context, c *client.Client, uri string, max int) (restored []string, err error) {
+// Add subscribes to a resource at c for an owner, after Restore; r has at most max.
+func (r *Recent) Add(ctx context.Context, c *client.Client, uri, owner string, max int) (restored []string, err error) {
 	restored = r.Restore(ctx, c)
 	var ended error
-	if oldest := r.Want(uri, max); oldest != "" {
+	if oldest := r.Want(uri, owner, max); oldest != "" {
 		_, ended = r.set.Remove(oldest) // first, since the server may have the same limit
 	}
 	_, err = r.set.Add(ctx, c, uri)
@@ -66,7 +91,7 @@ func (r *Recent) Add(ctx context.Context, c *client.Client, uri string, max int)
 // Remove ends the subscription to a resource.
 func (r *Recent) Remove(uri string) error {
 	r.mu.Lock()
-	r.wanted = slices.DeleteFunc(r.wanted, func(other string) bool { return other == uri })
+	r.wanted = slices.DeleteFunc(r.wanted, func(other want) bool { return other.uri == uri })
 	r.mu.Unlock()
 	_, err := r.set.Remove(uri)
 	return err
@@ -79,7 +104,7 @@ func (r *Recent) Restore(ctx context.Context, c *client.Client) (restored []stri
 	r.mu.Lock()
 	same := r.client == c
 	r.client = c
-	wanted := slices.Clone(r.wanted)
+	wanted := r.uris()
 	r.mu.Unlock()
 	if same {
 		return nil
@@ -93,12 +118,14 @@ func (r *Recent) Restore(ctx context.Context, c *client.Client) (restored []stri
 
 // Follow makes r want what another one does, too; r has at most max.
 func (r *Recent) Follow(other *Recent, max int) {
-	wanted := other.Wanted()
+	other.mu.Lock()
+	wanted := slices.Clone(other.wanted)
+	other.mu.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	own := r.wanted
 	r.client, r.wanted = nil, nil
-	for _, uri := range slices.Concat(wanted, own) { // what r has was wanted last
-		r.want(uri, max)
+	for _, w := range slices.Concat(wanted, own) { // what r has was wanted last
+		r.want(w, max)
 	}
 }
