@@ -78,7 +78,7 @@ func split(b *tab) {
 	b.begin("split_bill")
 	b.fill("100", "3")
 	b.ctrl(enter)
-	b.until(`document.querySelector('[data-state=done] table')`)
+	b.until(`document.querySelector('[data-state=done] table')?.checkVisibility()`)
 }
 
 // view shows the result in another way.

@@ -27,6 +27,7 @@ var shows = []struct{ name, result, views, seen string }{
 	{"links", `"content":[{"type":"text","text":"see"},{"type":"resource_link","uri":"x://rules","name":"rules","title":"The rules","mimeType":"text/plain","size":7},{"type":"resource_link","uri":"x://gone","name":"gone"}]`, "Content Raw", "The rules"},
 	{"broken", `"content":[` + strings.Repeat(`{"type":"text","text":"good"},`, 9) + `{"type":"video"}]`, "Content Raw", `unknown type of content: "video"`},
 	{"nothing", `"content":[]`, "Raw", `"content": []`},
+	{"others", `"content":[],"structuredContent":{"rows":[{"a":1}],"total":47,"more":{"cursor":"next"}}`, "Table Tree Raw", "total: 47"},
 	{"both", `"content":[{"type":"text","text":"{\"rows\":[{\"a\":1}]}"}],"structuredContent":{"rows":[{"a":1}]}`, "Table Tree Content Raw", "a"},
 	{"missing", `"content":[{"type":"text","text":"one line"}]`, "Content Raw", "one line"},
 	{"escaped", `"content":[],"structuredContent":{"log":"first\n  second"}`, "Tree Raw", "first\n  second"},

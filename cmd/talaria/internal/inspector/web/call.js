@@ -161,7 +161,7 @@ export function Try({ kind, tool, state, edit, back }) {
       <p class="meta">${form.title && html`<code>${form.name}</code> `}${form.marks?.map(m => html`<span class=${'mark ' + m.replace(/\W/g, '')}>${m}</span> `)}</p>
       ${form.wrong && html`<p class="bad">${form.wrong}</p>`}
       ${form.description && html`<${Description} text=${form.description} />`}
-      ${kind === 'tool' && d.json === null && d.node.c.kind === 'object' && !d.node.nodes.size && !d.node.more.length && !d.node.c.rest && html`<p class="dim">This tool takes no arguments.</p>`}
+      ${kind === 'tool' && d.json === null && d.node.c.kind === 'object' && !d.node.nodes.size && !d.node.more.length && !d.node.c.rest && html`<p class="dim">This tool ${d.node.c.free ? 'declares' : 'takes'} no arguments.</p>`}
       ${d.json === null ? html`<${Form} node=${d.node} of=${'tool=' + encodeURIComponent(tool) + (kind === 'tool' ? '' : '&kind=' + kind)} complete=${completer(kind, tool, d.node)} issues=${issues} all=${all} change=${change} />`
         : html`<textarea class="mono json" aria-label="arguments as JSON" spellcheck="false" rows="12" value=${d.json} onInput=${e => { d.json = e.currentTarget.value; change() }}></textarea>`}
       ${kind === 'template' && html`<p class="meta">URI <code>${uri}</code></p>`}
@@ -207,12 +207,12 @@ function useNow(every, on) {
 function Result({ call, cancel, http, repeat, edit, view: own }) {
   const [view, setView] = useState('')
   const now = useNow(200, call.state === 'running')
-  const { content, structured, rows, first } = useMemo(() => { try { return partsOf(parse(call.result)) } catch { return {} } }, [call.id, call.result])
+  const { content, structured, rows, rest, first } = useMemo(() => { try { return partsOf(parse(call.result)) } catch { return {} } }, [call.id, call.result])
   const views = call.result ? [first && 'Content', rows && 'Table', structured !== undefined && 'Tree', content?.length > 0 && !first && 'Content', 'Raw', call.before && 'Diff'].filter(Boolean) : []
   if (own) views.unshift('View')
   const chosen = views.includes(view) ? view : views[own && !own.live ? 1 : 0]
   useLayoutEffect(() => own?.see(chosen === 'View'), [chosen])
-  const p = call.progress
+  const p = call.progress, [issues, pager] = usePages(call.issues ?? [], 5, 'faults')
   return html`<section class="result" aria-label=${'Call ' + call.id} data-state=${call.state}>
     <div class="bar"><span class=${'sign ' + call.state} aria-hidden="true">${signs[call.state]}</span>
       <strong role="status">${words[call.state]}</strong>
@@ -225,11 +225,11 @@ function Result({ call, cancel, http, repeat, edit, view: own }) {
     ${call.state === 'running' && call.task && html`<p role="status">This call runs as a task: ${call.task.message || call.task.status.replace('_', ' ')}.</p>`}
     ${call.state === 'running' && kindOf(call) === 'event' && html`<p role="status">${count(call.events ?? 0, 'event')} received. The newest come first.</p>`}
     ${call.error && html`<div class="failure"><p>${call.error.message}</p>${call.error.code ? html`<p class="dim num">code ${call.error.code}</p>` : null}${call.error.data && html`<div tabindex="0" role="region" aria-label="Data of the error"><${Code} text=${call.error.data} /></div>`}</div>`}
-    ${call.issues?.length > 0 && html`<ul class="bad">${call.issues.map(i => html`<li>${seen(i.path) || 'the result'}: ${i.message}</li>`)}</ul>`}
+    ${pager}${issues.length > 0 && html`<ul class="bad">${issues.map(i => html`<li>${seen(i.path) || 'the result'}: ${i.message}</li>`)}</ul>`}
     ${call.state !== 'running' && html`<div class="tabs acts"><span class="tabs" role="group" aria-label="How the result is shown">${views.map(v => html`<button aria-pressed=${v === chosen} onClick=${() => setView(v)}>${v}</button>`)}</span>
       <span class="space"></span>${!call.partial && html`<button class="quiet" onClick=${repeat}>Run again</button>`}${edit && html`<button class="quiet" onClick=${edit}>Edit</button>`}<${Copy} key=${call.id} call=${call} http=${http} /></div>`}
     ${chosen !== 'View' && html`<div class="view" tabindex="0" role="region" aria-label=${chosen ?? 'Result'}>
-      ${chosen === 'Table' && html`<${Table} key=${call.id} rows=${rows} />`}
+      ${chosen === 'Table' && html`<${Table} key=${call.id} rows=${rows} />${rest?.size > 0 && html`<${Tree} key=${-call.id} name="Other members" value=${rest} />`}`}
       ${chosen === 'Tree' && html`<${Tree} key=${call.id} value=${structured} />`}
       ${chosen === 'Content' && html`<${Contents} key=${call.id} list=${content} issues=${call.issues} of=${call.label} lone=${structured !== undefined} />`}
       ${chosen === 'Diff' && html`<${Diff} call=${call} />`}
@@ -244,7 +244,8 @@ function partsOf(read) {
   const lone = typeof structured === 'string' || structured instanceof Map && structured.size === 1 && typeof [...structured.values()][0] === 'string'
   // Pictures and long texts are read at once, and so is a text that is all that there is.
   const first = content.some(x => mediaOf(x.item)) || texts.some(x => (lone || x.length > 300 || x.trim().includes('\n')) && jsonOf(x) === undefined)
-  return { content, structured, first, rows: structured === undefined ? null : Array.isArray(events) && events.length ? events.map(eventRow) : rowsOf(structured) }
+  const rows = structured === undefined ? null : Array.isArray(events) && events.length ? events.map(eventRow) : rowsOf(structured)
+  return { content, structured, first, rows, rest: structured instanceof Map && new Map([...structured].filter(([, v]) => v !== rows)) } // a table hides nothing
 }
 
 // eventRow is an event as a row: its time, what it has, and its id.
