@@ -52,9 +52,11 @@ type inbox struct {
 	pending bool            // the box may have more
 	ended   bool            // the stream of reader has ended, and an older one is open here
 	told    scale.Rev       // the newest message of which a hint came
-	owed    scale.Rev       // up to which the store counts as given what is not in batch; 0 if nothing is, all after a lost reply
+	unsure  bool            // the reply of a read was lost: what it returned was not sent
+	owed    scale.Rev       // up to which the store counts as given what is not in batch; 0 if nothing is
 	leaving bool            // the store has not confirmed that reader has left
 	leaveAt scale.Rev       // while leaving, the Take.After
+	or      string          // while leaving, the name under which this replica may read in place of reader; "" for none
 	wait    time.Duration   // while standing by, until the next look whether the reader has left
 	checked time.Time
 }
@@ -69,9 +71,8 @@ const (
 )
 
 const (
-	all        = scale.Rev(math.MaxInt64) // all that follows
-	inboxBytes = 768 << 10                // maximum of what waits for a client
-	nearlyAll  = scale.MaxValue - 64<<10  // a read of more bytes may have left some behind
+	inboxBytes = 768 << 10               // maximum of what waits for a client
+	nearlyAll  = scale.MaxValue - 64<<10 // a read of more bytes may have left some behind
 )
 
 // readerSubject is the subject that the store notifies for the readers of a replica.
@@ -171,9 +172,9 @@ func (b *inbox) postHere(ctx context.Context, message, data []byte) (rev scale.R
 	}
 	s.mu.Lock()
 	reader, pos := b.reader, b.pos
-	whole := b.state == reading && !b.ended && !b.pending && b.owed == 0 && len(b.batch) == 0 && pos == b.sent
+	all := b.state == reading && !b.ended && !b.pending && !b.unsure && b.owed == 0 && len(b.batch) == 0 && pos == b.sent
 	s.mu.Unlock()
-	if !whole || !s.outbox.budget.queue(len(message), s) {
+	if !all || !s.outbox.budget.queue(len(message), s) {
 		return 0, scale.ErrNotReader
 	}
 	rev, _, err = b.append(ctx, scale.AppendOp{Data: data, Keep: inboxBytes, From: reader, After: pos})
@@ -182,9 +183,7 @@ func (b *inbox) postHere(ctx context.Context, message, data []byte) (rev scale.R
 	switch {
 	case rev == 0:
 		s.outbox.budget.unqueue(len(message))
-		if err != nil && !errors.Is(err, scale.ErrNotReader) {
-			b.owed = all
-		}
+		b.unsure = b.unsure || err != nil && !errors.Is(err, scale.ErrNotReader)
 		b.hint(0)
 	case s.outbox.hold(len(message)):
 		b.batch, b.pos = append(b.batch, scale.Message{Rev: rev, Data: message}), rev
@@ -271,14 +270,14 @@ func (b *inbox) take(ctx context.Context, last string) error {
 	b.reader, b.checked = me, time.Now()
 	if err != nil { // it may be the reader: reconcile makes it leave
 		if own {
-			b.reader = resumed
+			b.reader, b.or = resumed, me
 		}
 		b.state, b.leaving, b.leaveAt = standby, true, after
 		m.inboxes.Delete(b.box)
 		b.passOn(old, nil)
 		return err
 	}
-	b.state, b.leaving, b.wait, b.ended = reading, false, 0, false
+	b.state, b.leaving, b.wait, b.or, b.ended = reading, false, 0, "", false
 	switch {
 	case own && streamOf(found.Reader) == streamOf(resumed): // what follows the event is read again
 		b.reader, found.Resumed = resumed, found.Resumed+" "+resumed
@@ -291,7 +290,7 @@ func (b *inbox) take(ctx context.Context, last string) error {
 	if len(b.batch) == 0 {
 		b.sent = b.pos
 	}
-	if found.Last > b.pos || b.owed > 0 || len(b.batch) > 0 || b.pending {
+	if found.Last > b.pos || b.unsure || len(b.batch) > 0 || b.pending {
 		b.hint(0)
 	}
 	if last != "" || found.Reader != "" {
@@ -339,11 +338,11 @@ func (b *inbox) fetch(out *outStream) bool {
 		b.standBy()
 		return false
 	case err != nil:
-		b.owed = all
+		b.unsure = true
 		time.AfterFunc(retryInterval, func() { s.hint(0) })
 		return false
 	}
-	b.owed, b.checked = 0, time.Now()
+	b.unsure, b.owed, b.checked = false, 0, time.Now()
 	if !room || !s.outbox.hold(size) {
 		b.giveBack(messages[len(messages)-1].Rev)
 		time.AfterFunc(retryInterval, func() { s.hint(0) })
@@ -412,7 +411,7 @@ func (b *inbox) makeRoom() {
 // giveBack makes the store note that what follows b.pos was not given after all, up to rev.
 // s.mu is held.
 func (b *inbox) giveBack(rev scale.Rev) {
-	b.owed = max(b.owed, rev)
+	b.owed = rev
 	b.manager.retry(func(ctx context.Context) error {
 		defer b.lock()()
 		b.session.mu.Lock()
@@ -436,8 +435,8 @@ func (b *inbox) giveBack(rev scale.Rev) {
 
 // passOn appends messages again that were read here by the reader was, and not sent, as
 // another reader has begun after them; not if a later one has gone on with the same stream: it
-// has them by the id with which its client came. found is the box, nil if it is not known.
-// s.mu is held.
+// has them by the id with which its client came. found is the box, nil if it is not known. If
+// the reply of a read was lost, all that follows counts as read. s.mu is held.
 func (b *inbox) passOn(was string, found *scale.Box) {
 	rest, pos, owed := b.clear()
 	if len(rest) == 0 && owed == 0 {
@@ -491,8 +490,11 @@ func (b *inbox) passOn(was string, found *scale.Box) {
 // follows pos in the box. s.mu is held.
 func (b *inbox) clear() (rest []scale.Message, pos, owed scale.Rev) {
 	rest, owed = b.batch, b.owed
+	if b.unsure {
+		owed = math.MaxInt64
+	}
 	b.session.outbox.free(bytesOf(rest))
-	b.batch, b.owed, b.ended = nil, 0, false
+	b.batch, b.unsure, b.owed, b.ended = nil, false, 0, false
 	return rest, b.pos, owed
 }
 
@@ -550,7 +552,7 @@ func (b *inbox) leave(ctx context.Context, all bool) error {
 	if !b.leaving {
 		b.leaving, b.leaveAt = true, b.sent
 	}
-	me, at, ttl := b.reader, b.leaveAt, b.manager.ttl()
+	me, or, at, ttl := b.reader, b.or, b.leaveAt, b.manager.ttl()
 	if s.isDeleted() {
 		ttl = 0 // and no stream will read again
 	}
@@ -560,8 +562,8 @@ func (b *inbox) leave(ctx context.Context, all bool) error {
 	b.manager.inboxes.Delete(b.box)
 	s.mu.Unlock()
 	found, err := b.manager.takeBox(ctx, scale.Take{Box: b.box, From: me, Reader: leftName(streamOf(me)), After: at, TTL: ttl})
-	if errors.Is(err, scale.ErrNotReader) && readerNode(found.Reader) == b.manager.config.ReplicaID { // the reply of a take was lost
-		me = found.Reader
+	if errors.Is(err, scale.ErrNotReader) && or != "" { // the reply of a take was lost
+		me = or
 		found, err = b.manager.takeBox(ctx, scale.Take{Box: b.box, From: me, Reader: leftName(streamOf(me)), After: scale.Unread, TTL: ttl})
 	}
 	taken := errors.Is(err, scale.ErrNotReader)
@@ -570,7 +572,7 @@ func (b *inbox) leave(ctx context.Context, all bool) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if b.leaving, b.wait = false, 0; taken {
+	if b.leaving, b.wait, b.or = false, 0, ""; taken {
 		b.passOn(me, &found)
 	} else {
 		b.clear() // the next reader gets the rest
