@@ -23,6 +23,9 @@ func (s Sources) found() bool { return len(s.Files)+len(s.Packages) > 0 }
 type Package struct {
 	Dir    string
 	Embeds []string // patterns of //go:embed
+
+	changed time.Time // when its sources below were read
+	sources []string
 }
 
 // sourceNames are the ends of the names of sources.
@@ -41,7 +44,8 @@ type Stamp struct {
 // Snapshot has the stamps of files, by their paths.
 type Snapshot map[string]Stamp
 
-// Scan looks at the sources.
+// Scan looks at the sources. It keeps names of files in s.Packages, so one goroutine at a
+// time may scan the same sources.
 func Scan(s Sources) Snapshot {
 	seen := make(Snapshot, len(s.Files))
 	look := func(file string) {
@@ -55,19 +59,44 @@ func Scan(s Sources) Snapshot {
 	for _, file := range s.Files {
 		look(file)
 	}
-	for _, p := range s.Packages {
-		entries, _ := os.ReadDir(p.Dir) // without a directory there are no files
-		for _, entry := range entries {
-			name := entry.Name()
-			if slices.Contains(sourceNames, filepath.Ext(name)) && !hidden(name) && !strings.HasSuffix(name, "_test.go") {
-				look(filepath.Join(p.Dir, name))
-			}
+	for i := range s.Packages {
+		p := &s.Packages[i]
+		p.read()
+		for _, file := range p.sources {
+			look(file)
 		}
 		for _, pattern := range p.Embeds {
 			embedded(p.Dir, pattern, look)
 		}
 	}
 	return seen
+}
+
+// unsure is how long after a change of a directory its time may stay the same at a
+// further change: 2 s on FAT.
+const unsure = 2 * time.Second
+
+// read finds the sources in the directory again if it has changed.
+func (p *Package) read() {
+	var at time.Time // without a directory
+	if info, err := os.Stat(p.Dir); err == nil {
+		at = info.ModTime()
+	}
+	if at.Equal(p.changed) && time.Since(at) > unsure {
+		return
+	}
+	p.changed, p.sources = at, nil
+	dir, err := os.Open(p.Dir)
+	if err != nil { // what cannot be read has no sources; go build says why
+		return
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1) // unlike os.ReadDir it never looks at each file
+	for _, name := range names {
+		if slices.Contains(sourceNames, filepath.Ext(name)) && !hidden(name) && !strings.HasSuffix(name, "_test.go") {
+			p.sources = append(p.sources, filepath.Join(p.Dir, name))
+		}
+	}
 }
 
 // embedded looks at the files that a pattern of //go:embed names in a directory. Of what

@@ -114,7 +114,7 @@ func (s *Sources) add(p *listed) {
 	case m != nil:
 		s.Files = append(s.Files, m.GoMod, strings.TrimSuffix(m.GoMod, ".mod")+".sum")
 	}
-	s.Packages = append(s.Packages, Package{p.Dir, p.EmbedPatterns})
+	s.Packages = append(s.Packages, Package{Dir: p.Dir, Embeds: p.EmbedPatterns})
 }
 
 // sources finds the sources of the package, as it is called in the directory at. It is an

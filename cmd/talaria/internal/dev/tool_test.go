@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/talaria-go/mcp/internal/test/testdep"
 )
@@ -81,8 +82,15 @@ func TestSources(t *testing.T) {
 		return strings.Join(list, " ")
 	}
 	const before = "go.mod go.work main.go other/go.mod other/sub/o.go part/notes/a part/notes/b/c part/p.go part/page.html"
-	if got := seen(); got != before {
-		t.Errorf("got  %s\nwant %s", got, before)
+	for _, name := range []string{".", "part"} { // are not read again until they change
+		if err := os.Chtimes(name, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if got := seen(); got != before {
+			t.Errorf("got  %s\nwant %s", got, before)
+		}
 	}
 	write(t, map[string]string{"new.go": "", "new_test.go": "", "_no.go": "", ".main.go.swp": "", "notes.db": "", "part/new.s": "", "part/notes/d": "", "part/notes/b/e": "", "part/notes/b/.swp": "", "part/notes/b/_c/f": "", "part/other2.html": "", "other/sub/n.txt": ""})
 	const after = "go.mod go.work main.go new.go other/go.mod other/sub/o.go part/new.s part/notes/a part/notes/b/c part/notes/b/e part/notes/d part/p.go part/page.html"
