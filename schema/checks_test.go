@@ -173,6 +173,29 @@ func TestLegalTypes(t *testing.T) {
 	if len(said) != 2 || !strings.Contains(said[0], "case only") || !strings.Contains(said[1], "refused by some model providers") {
 		t.Errorf("warnings are %q", said)
 	}
+	// Names that model providers refuse, wherever the type has them, each with a warning.
+	type Inner struct {
+		Size int `json:"größe"`
+	}
+	for _, typ := range []reflect.Type{
+		reflect.TypeFor[struct{ Inner }](), reflect.TypeFor[struct{ *Inner }](), reflect.TypeFor[struct{ A Inner }](), reflect.TypeFor[struct{ A []Inner }](), reflect.TypeFor[struct{ A map[string]Inner }](),
+		reflect.TypeFor[struct{ A *[1]Inner }](), reflect.TypeFor[struct{ A Null[Inner] }](), reflect.TypeFor[struct {
+			A string `json:"a$"`
+		}](), reflect.TypeFor[struct {
+			A *int `json:"uids[],omitempty"`
+		}](), reflect.TypeFor[struct {
+			A bool `json:"a/b,omitzero" jsonschema_description:"x"`
+		}](), reflect.TypeFor[struct{ Größe int }](), holding("", "json:\""+strings.Repeat("x", 65)+"\""), holding(1.5, `json:"a:b"`), holding([]byte{}, `json:"@type"`), holding(time.Time{}, `json:"#"`),
+	} {
+		p, err := Compile(typ, nil)
+		if err != nil {
+			t.Errorf("%v: %v", typ, err)
+			continue
+		}
+		if w := p.Warnings(); len(w) != 1 || !strings.Contains(w[0].Message, "refused by some model providers") {
+			t.Errorf("%v: warnings are %v", typ, w)
+		}
+	}
 	p, err = Compile(holding(1, `json:"-,"`), nil)
 	if err != nil || p.Fields()[0].Name != "-" {
 		t.Errorf("the field named - is %+v, %v", p.Fields(), err)

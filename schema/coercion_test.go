@@ -3,6 +3,8 @@ package schema
 import (
 	"context"
 	"encoding/json"
+	"math/big"
+	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
@@ -44,6 +46,23 @@ type everyCoercion struct {
 	Nulls    []Null[textPlain] `json:"nulls,omitempty"`
 	Enums    []string          `json:"enums,omitempty" validate:"dive,oneof=asc desc"`
 	Lists    [][]textPlain     `json:"lists,omitempty"`
+	Ints     []int             `json:"ints,omitempty"`
+	Bools    []bool            `json:"bools,omitempty"`
+	Waits    []time.Duration   `json:"waits,omitempty"`
+	Days     []civil.Date      `json:"days,omitempty"`
+	Blobs    [][]byte          `json:"blobs,omitempty"`
+	Addrs    []netip.Addr      `json:"addrs,omitempty"`
+	Floats   []float32         `json:"floats,omitempty"`
+	Bigs     []*big.Int        `json:"bigs,omitempty"`
+	Numbers  []json.Number     `json:"numbers,omitempty"`
+	Fixed    [1]int            `json:"fixed,omitzero"`
+	OptList  *[]string         `json:"optlist"`
+	NullList Null[[]string]    `json:"nulllist,omitzero"`
+	NullInts []Null[int]       `json:"nullints,omitempty"`
+	Two      []string          `json:"two,omitempty" validate:"min=2"`
+	OfMaps   map[string][]int  `json:"ofmaps,omitempty"`
+	Folds    []string          `json:"folds,omitempty" validate:"dive,oneofci=asc desc"`
+	Mails    []string          `json:"mails,omitempty" validate:"dive,email"`
 }
 
 // ownJSON has its own JSON form.
@@ -135,6 +154,38 @@ var coercionRows = []struct {
 	{"7 a type with its own form", "own", `"x"`, `["x"]`, "/own"},
 	{"7 not in a list", "lists", `[{"s":"x"}]`, "", ""},
 	{"7 not from text in a list", "lists", `["{\"s\":\"x\"}"]`, "", ""},
+	{"7 an integer for integers", "ints", `5`, `[5]`, "/ints"},
+	{"7 an integer in quotes for integers", "ints", `"5"`, `[5]`, "/ints /ints/0"},
+	{"7 integers inside a string", "ints", `"[5,6]"`, `[5,6]`, "/ints"},
+	{"7 integers in quotes", "ints", `["5",6]`, `[5,6]`, "/ints/0"},
+	{"7 no commas", "ints", `"1,2"`, "", ""},
+	{"7 no fraction for integers", "ints", `1.5`, "", ""},
+	{"7 no object for integers", "ints", `{}`, "", ""},
+	{"7 a boolean for booleans", "bools", `true`, `[true]`, "/bools"},
+	{"7 a boolean in quotes for booleans", "bools", `"True"`, `[true]`, "/bools /bools/0"},
+	{"7 no integer for booleans", "bools", `1`, "", ""},
+	{"7 a duration", "waits", `"1s"`, `[1000000000]`, "/waits"},
+	{"7 a date", "days", `"2026-01-31"`, `["2026-01-31"]`, "/days"},
+	{"7 not a date", "days", `"tomorrow"`, "", ""},
+	{"7 bytes", "blobs", `"YQ=="`, `["YQ=="]`, "/blobs"},
+	{"7 an address", "addrs", `"::1"`, `["::1"]`, "/addrs"},
+	{"7 a number", "floats", `1.5`, `[1.5]`, "/floats"},
+	{"7 a number out of range", "floats", `1e39`, "", ""},
+	{"7 a large integer", "bigs", `123456789012345678901234567890`, `[123456789012345678901234567890]`, "/bigs"},
+	{"7 a json.Number", "numbers", `1.50`, `[1.50]`, "/numbers"},
+	{"7 a pointer to a list", "optlist", `"a"`, `["a"]`, "/optlist"},
+	{"7 a list that may be null", "nulllist", `"a"`, `["a"]`, "/nulllist"},
+	{"7 items that may be null", "nullints", `5`, `[5]`, "/nullints"},
+	{"7 too few", "two", `"a"`, "", ""},
+	{"7 lists in a map", "ofmaps", `{"a":1,"b":[2]}`, `{"a":[1],"b":[2]}`, "/ofmaps/a"},
+	{"7 folded", "folds", `"DESC"`, `["DESC"]`, "/folds"},
+	{"7 a text with a rule", "mails", `"a@b.example"`, `["a@b.example"]`, "/mails"},
+	{"7 a text that breaks its rule", "mails", `"a"`, "", ""},
+	{"7 Unicode", "list", `"日本 😀"`, `["日本 😀"]`, "/list"},
+	{"7 a text in quotes", "list", `"\"a\""`, `["\"a\""]`, "/list"},
+	{"7 an empty text is no item", "list", `""`, "absent", "/list"},
+	{"7 no blank text", "list", `" "`, "", ""},
+	{"7 one item of an array", "fixed", `5`, `[5]`, "/fixed"},
 	{"never rounding", "int", `2.5`, "", ""},
 	{"never near values", "enum", `"ascending"`, "", ""},
 	{"never other dates", "day", `"31/01/2026"`, "", ""},

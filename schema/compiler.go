@@ -342,9 +342,6 @@ func (c *compiler) builtin(n *node) bool {
 	case t == typeBigInt:
 		n.kind, n.name = nodeBigInt, "integer"
 	case t == typeURL:
-		if c.opts.Output {
-			c.report("", "url.URL has no JSON form of its own", "use a string field")
-		}
 		n.kind, n.name = nodeURL, "string"
 	case dateNames[t].name != "":
 		n.kind, n.name, n.said = nodeText, "string", dateNames[t]
@@ -553,7 +550,7 @@ func enumText(c *compiler, n *node, v reflect.Value) (text string, ok bool) {
 	}
 	m, has := v.Addr().Interface().(encoding.TextMarshaler)
 	switch {
-	case v.Kind() == reflect.String && (!has || c.opts.Output && n.isKey): // as encoding/json writes keys
+	case v.Kind() == reflect.String && !has:
 		text = v.String()
 	case !has:
 		return wrong("whose text is unknown", fmt.Sprintf("give %s a method MarshalText", n.typ))

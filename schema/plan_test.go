@@ -2,8 +2,15 @@ package schema
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
+	"math"
+	"math/big"
+	"net"
+	"net/netip"
+	"net/url"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +21,8 @@ import (
 
 	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
+	"github.com/talaria-go/mcp/schema/civil"
+	"github.com/talaria-go/mcp/schema/raw"
 )
 
 func TestDefaults(t *testing.T) {
@@ -190,6 +199,83 @@ func TestOutput(t *testing.T) {
 	}
 	if compile[listRequired](t, &Options{Output: true}).constrained {
 		t.Error("a result without rules is constrained")
+	}
+}
+
+type (
+	angled        struct{ s string } // with its methods on the pointer
+	places[T any] struct {
+		First  T                         `json:"first"`
+		Ptr    *T                        `json:"ptr"`
+		Opt    *T                        `json:"opt,omitempty"`
+		List   []T                       `json:"list"`
+		Array  [2]T                      `json:"array"`
+		Map    map[string]T              `json:"map"`
+		Nested map[string][]map[string]T `json:"nested"`
+	}
+	spread[T any] struct {
+		places[T]
+		*Onion
+		Any any `json:"any"`
+	}
+	Onion struct {
+		Outer *Onion `json:"outer,omitempty"`
+	}
+)
+
+func (p *angled) MarshalText() ([]byte, error)    { return []byte("<" + p.s + ">"), nil }
+func (p *angled) UnmarshalText(text []byte) error { p.s = string(text); return nil }
+
+// agrees checks that results which hold v are what their schema says, wherever v is, and
+// that v has the same text behind an interface.
+func agrees[T any](v T) func(t *testing.T) {
+	return func(t *testing.T) {
+		result := spread[T]{places: places[T]{First: v, Ptr: &v, List: []T{v}, Array: [2]T{v, v}, Map: map[string]T{"k": v},
+			Nested: map[string][]map[string]T{"a": {{"b": v}, nil}}}, Any: v}
+		for _, in := range []any{v, result, places[T]{First: v, Array: [2]T{v, v}}, map[string]T{"k": v}, []T{v}, [1]T{v}, struct{ X T }{v}, []places[T]{result.places}} {
+			if value := reflect.ValueOf(in); !value.IsValid() || value.Kind() == reflect.Pointer && value.IsNil() {
+				continue
+			}
+			p, err := Compile(reflect.TypeOf(in), &Options{Output: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := raw.Compile(p.JSON())
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := jsonx.Append(nil, in)
+			if err != nil || s.Check(text) != nil || p.Check(text) != nil {
+				t.Errorf("%T: the result %s does not match %s: %v, %v, %v", in, text, p.JSON(), err, s.Check(text), p.Check(text))
+			}
+		}
+		typed, err1 := jsonx.Append(nil, &v)
+		boxed, err2 := jsonx.Append(nil, map[string]any{"k": any(v), "l": []any{v}})
+		if want := `{"k":` + string(typed) + `,"l":[` + string(typed) + `]}`; err1 != nil || err2 != nil || string(boxed) != want {
+			t.Errorf("%T behind an interface: %s, %v, %v, want %s", v, boxed, err1, err2, want)
+		}
+	}
+}
+
+func TestResultsAgree(t *testing.T) {
+	for name, check := range map[string]func(*testing.T){
+		"big.Int": agrees(*big.NewInt(5)), "*big.Int": agrees(big.NewInt(-5)), "big.Rat": agrees(*big.NewRat(1, 3)), "big.Float": agrees(*big.NewFloat(0.5)),
+		"url.URL": agrees(url.URL{Scheme: "https", Host: "a", Path: "/b c"}), "*url.URL": agrees(&url.URL{Path: "ü"}),
+		"time.Time": agrees(time.Now()), "time.Duration": agrees(time.Minute), "time.Month": agrees(time.May), "date": agrees(civil.DateOf(time.Now())),
+		"netip.Addr": agrees(netip.MustParseAddr("::1")), "netip.Prefix": agrees(netip.MustParsePrefix("10.0.0.0/8")), "netip.AddrPort": agrees(netip.MustParseAddrPort("[::1]:80")),
+		"net.IP": agrees(net.IPv4(1, 2, 3, 4)), "net.IPNet": agrees(net.IPNet{IP: net.IPv4zero, Mask: net.IPMask{255, 0, 0, 0}}), "regexp": agrees(*regexp.MustCompile("a+")),
+		"angled": agrees(angled{"a"}), "*angled": agrees(&angled{"b"}), "enum by text": agrees(shared(1)), "enum of text": agrees(tint("h")), "enum of an array": agrees(couple{1, 1}),
+		"keys by text": agrees(map[shared]int{1: 2}), "keys of text": agrees(map[tint]int{"h": 2}), "keys of a struct": agrees(map[corner]bool{{}: true}),
+		"keys of numbers": agrees(map[int8]float32{-1: 1.5}), "keys of durations": agrees(map[time.Duration]int{time.Hour: 1}), "keys of addresses": agrees(map[netip.Addr]any{netip.IPv4Unspecified(): nil}),
+		"keys of times": agrees(map[time.Time]int{time.Now(): 1}), "keys of dates": agrees(map[civil.Date]int{civil.DateOf(time.Now()): 1}),
+		"json.Number": agrees(json.Number("1e400")), "json.RawMessage": agrees(json.RawMessage(`{"a":[1]}`)), "bytes": agrees([]byte("a\xff")), "byte array": agrees([2]byte{1, 2}),
+		"int64": agrees(int64(math.MinInt64)), "uint64": agrees(uint64(math.MaxUint64)), "float32": agrees(float32(math.MaxFloat32)), "float64": agrees(math.SmallestNonzeroFloat64),
+		"text": agrees("\xff\u2028\x00😀"), "empty struct": agrees(struct{}{}), "interface": agrees[any](nil), "list in an interface": agrees[any]([]any{1, "a", nil, 1.5}),
+		"nil map": agrees(map[string]int(nil)), "nil list": agrees([][]string(nil)), "nil pointer": agrees((*int)(nil)), "nil text": agrees((*angled)(nil)),
+		"Null": agrees(Null[big.Int]{Value: *big.NewInt(1), Valid: true}), "null": agrees(Null[url.URL]{}), "Null in a pointer": agrees(&Null[shared]{Value: 2, Valid: true}),
+		"recursive": agrees(Onion{&Onion{&Onion{}}}), "generic": agrees(places[places[int]]{}), "sql.Null": agrees(sql.Null[string]{V: "a", Valid: true}),
+	} {
+		t.Run(name, check)
 	}
 }
 

@@ -464,7 +464,16 @@ func (d *decoder) text(n *node, p slot, k jsonx.Kind) bool {
 		d.duration(n, p, string(b))
 	case nodeURL:
 		u, err := url.Parse(string(b))
-		if err != nil {
+		valid := lexical.Format("uri-reference")
+		fits := err == nil && valid(string(b))
+		if err == nil && !fits && d.coerces(n) { // what a URI cannot have is encoded by String, and may be in a query
+			plain := *u
+			plain.RawQuery = ""
+			if fits = valid(plain.String()); fits {
+				d.coerce()
+			}
+		}
+		if !fits {
 			d.misfit(n, "format", n.describe(), wording.Quote(string(b)), "")
 			return true
 		}

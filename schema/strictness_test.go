@@ -2,9 +2,12 @@ package schema
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/big"
+	"net/netip"
+	"net/url"
 	"reflect"
 	"strings"
 	"testing"
@@ -13,6 +16,8 @@ import (
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/schema/raw"
 )
+
+type half float32
 
 // The decoder takes a value if and only if the schema does, or the schema says
 // in words what it does not take.
@@ -31,6 +36,25 @@ func TestNoStricterThanTheSchema(t *testing.T) {
 		{reflect.TypeFor[[]uint](), "", []string{"[18446744073709551615]", "[18446744073709551616]"}, ""},
 		{reflect.TypeFor[*int](), "", []string{"9223372036854775808"}, ""},
 		{reflect.TypeFor[big.Int](), "", []string{"1e30", "-12.5e999", "1.5e1", "1.5", "0e5", "123456789012345678901234567890e3", strings.Repeat("9", 999), "1e400"}, "At most 1000 digits."},
+		{reflect.TypeFor[url.URL](), "", []string{`""`, `"a"`, `"a b"`, `"https://a b/"`, `"https://a/x y"`, `"/é"`, `"https://é.example/"`, `"%zz"`, `":"`, `"1:a"`, `"http://[::1"`, `"http://[::1]:x/"`,
+			`"https://a/%20"`, `"a\\b"`, `"a<b>"`, `"\n"`, `"//h?q#f"`, `"a#b#c"`, `"mailto:a b"`, `"urn:a:b"`, `"http://a:99999/"`, `"{x}"`}, ""},
+		{reflect.TypeFor[*url.URL](), "", []string{`"a b"`, `"https://a"`, `null`, `1`}, ""},
+		{reflect.TypeFor[map[string]url.URL](), "", []string{`{"a":"a b"}`, `{"a":"a"}`, `{"a":""}`}, ""},
+		{reflect.TypeFor[netip.Prefix](), "", []string{`"10.0.0.0/8"`}, ""},
+		{reflect.TypeFor[[]byte](), "", []string{`""`, `"YQ=="`, `"YQ"`, `"YQ=\n="`, `"YR=="`, `"Y Q=="`, `"_-8="`, `"YWI="`, `"AAAA\r\n"`}, ""},
+		{reflect.TypeFor[[3]byte](), "", []string{`[1,2,3]`, `[1,2]`, `[1,2,256]`, `"AQID"`}, ""},
+		{reflect.TypeFor[json.Number](), "", []string{`1`, `1e400`, `-0`, `"1"`, `""`}, ""},
+		{reflect.TypeFor[Null[float32]](), "", []string{`1e39`, `null`, `3.4028235e38`, `3.4028236e38`}, ""},
+		{reflect.TypeFor[[2]float32](), "", []string{`[1e39,0]`, `[1,2]`}, ""},
+		{reflect.TypeFor[[]*float32](), "", []string{`[1e39]`, `[1.5]`}, ""},
+		{reflect.TypeFor[half](), `validate:"gt=0,lt=1"`, []string{`0`, `1e-50`, `0.99999999999`, `1`}, ""},
+		{reflect.TypeFor[float32](), `validate:"max=0.1"`, []string{`0.1`, `0.10000000001`, `0.1000000015`}, ""},
+		{reflect.TypeFor[float32](), `validate:"min=0.1"`, []string{`0.1`, `0.09999999999`}, ""},
+		{reflect.TypeFor[float32](), `validate:"eq=0.1"`, []string{`0.1`, `0.10000000149011612`, `0.10`, `1e-1`}, ""},
+		{reflect.TypeFor[float32](), `validate:"ne=0.1"`, []string{`0.1`, `0.10000000149011612`}, ""},
+		{reflect.TypeFor[float32](), `jsonschema:"multipleOf=0.1"`, []string{`0.3`, `0.35`, `1e38`, `0.30000001`}, ""},
+		{reflect.TypeFor[float32](), `jsonschema:"exclusiveMinimum=3e38"`, []string{`3e38`, `3.1e38`, `3.5e38`}, ""},
+		{reflect.TypeFor[map[int8]float32](), "", []string{`{"1":1e39}`, `{"128":1}`, `{"1":1}`, `{"01":1}`, `{"-0":1}`, `{"1.0":1}`}, ""},
 		{reflect.TypeFor[[]float64](), `validate:"unique"`, []string{"[1,1.5]", "[1,1.0]"}, "Items are compared as numbers of 64 bits."},
 		{reflect.TypeFor[[]float32](), `validate:"unique"`, []string{"[1,1.5]"}, "Items are compared as numbers of 32 bits."},
 	}
@@ -158,5 +182,24 @@ func TestBoundsOfFloat32(t *testing.T) {
 	}
 	if got := listed(t, p.Check([]byte(`{"f":1e39,"low":1e39,"high":-1e39}`))); !reflect.DeepEqual(got, []string{"/f maximum", "/low maximum", "/high minimum"}) {
 		t.Errorf("got %q", got)
+	}
+}
+
+// URLs as models write them are read as what they mean, and refused in strict mode.
+func TestURLsOfModels(t *testing.T) {
+	type args struct {
+		U *url.URL `json:"u"`
+	}
+	lenientPlan, strictPlan := compile[args](t, nil), compile[args](t, &Options{Strict: true})
+	for text, want := range map[string]string{
+		"https://a/b c": "https://a/b%20c", "https://a/Köln?q=ü": "https://a/K%C3%B6ln?q=ü", "mailto:a@b": "mailto:a@b", "https://a/b%20c": "https://a/b%20c",
+		"/a b": "/a%20b", "a<b>": "a%3Cb%3E", ":": "", "http://[::1": "", "https://a b/": "", "%zz": "",
+	} {
+		doc := []byte(fmt.Sprintf(`{"u":%q}`, text))
+		var in args
+		coerced, err := lenientPlan.report(doc, &in)
+		if (err == nil) != (want != "") || err == nil && (in.U.String() != want || (len(coerced) > 0) != (strictPlan.Check(doc) != nil)) {
+			t.Errorf("%s: %v, %v, coerced %q, strict %v", text, in.U, err, coerced, strictPlan.Check(doc))
+		}
 	}
 }

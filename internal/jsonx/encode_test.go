@@ -5,16 +5,24 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"math/big"
+	"net"
+	"net/netip"
+	"net/url"
 	"reflect"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 	"unsafe"
 )
 
-// reference is what encoding/json writes for v.
+// reference is what encoding/json writes for v, which it gets with an address: methods
+// with pointer receivers count.
 func reference(t *testing.T, v any) string {
 	t.Helper()
+	v = addressed(v)
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -22,6 +30,17 @@ func reference(t *testing.T, v any) string {
 		t.Fatalf("encoding/json: %v", err)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// addressed returns a pointer to a copy of v, or v if it is one.
+func addressed(v any) any {
+	typ := reflect.TypeOf(v)
+	if typ.Kind() == reflect.Pointer {
+		return v
+	}
+	p := reflect.New(typ)
+	p.Elem().Set(reflect.ValueOf(v))
+	return p.Interface()
 }
 
 func encode(t *testing.T, o EncodeOptions, v any) string {
@@ -43,8 +62,7 @@ func TestEncoderMatchesEncodingJSON(t *testing.T) {
 			if got, want := encode(t, EncodeOptions{NilAsNull: true}, v), reference(t, v); got != want {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}
-			boxed := []any{v}
-			if got, want := encode(t, EncodeOptions{NilAsNull: true}, boxed), reference(t, boxed); got != want {
+			if got, want := encode(t, EncodeOptions{NilAsNull: true}, []any{v}), reference(t, []any{addressed(v)}); got != want {
 				t.Errorf("in an interface: got  %s\nwant %s", got, want)
 			}
 			p := reflect.New(reflect.TypeOf(v))
@@ -64,6 +82,94 @@ func TestEncoderMatchesEncodingJSON(t *testing.T) {
 			got, err = any1.Append(nil, v)
 			if want := reference(t, v); err != nil || string(got) != want {
 				t.Errorf("as any: got  %s, %v\nwant %s", got, err, want)
+			}
+		})
+	}
+}
+
+type pointerKey int
+
+func (k *pointerKey) MarshalText() ([]byte, error) {
+	text := []byte{byte('a' + *k)}
+	*k = 25
+	return text, nil
+}
+
+type stringKey string
+
+func (k stringKey) MarshalText() ([]byte, error) { return []byte("<" + k + ">"), nil }
+
+type changing struct{ N int }
+
+func (c *changing) MarshalJSON() ([]byte, error) {
+	c.N++
+	return strconv.AppendInt(nil, int64(c.N), 10), nil
+}
+
+type holder[T any] struct {
+	V T
+	P *T
+	*inlaid[T]
+}
+type inlaid[T any] struct{ E T }
+
+// Values are written by the methods of their type wherever they are, and as the same
+// text: with and without an address, in maps and behind interfaces. A method cannot
+// change what others have.
+func TestEncoderMethodsEverywhere(t *testing.T) {
+	for name, tt := range map[string]struct {
+		value any
+		want  string
+	}{
+		"text of a pointer":  {pointerText{"a"}, `"*a"`},
+		"JSON of a pointer":  {pointerJSON{"a"}, `[1,2,"a"]`},
+		"text of a value":    {valueText{"a"}, `"<a>\ufffd"`},
+		"big.Int":            {*big.NewInt(1 << 60), `1152921504606846976`},
+		"big.Rat":            {*big.NewRat(1, 3), `"1/3"`},
+		"big.Float":          {*big.NewFloat(1.5), `"1.5"`},
+		"regexp":             {*regexp.MustCompile("^a+$"), `"^a+$"`},
+		"time":               {time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC), `"2026-01-02T03:04:05.000006Z"`},
+		"duration":           {90 * time.Minute, `"1h30m0s"`},
+		"address":            {netip.MustParseAddr("::1"), `"::1"`},
+		"IP":                 {net.IPv4(192, 0, 2, 1), `"192.0.2.1"`},
+		"URL":                {url.URL{Scheme: "https", Host: "example.com", Path: "/a b/ü", RawQuery: "q=1", Fragment: "f"}, `"https://example.com/a%20b/%C3%BC?q=1#f"`},
+		"empty URL":          {url.URL{}, `""`},
+		"opaque URL":         {url.URL{Scheme: "mailto", Opaque: "a@b"}, `"mailto:a@b"`},
+		"changing":           {changing{1}, `2`},
+		"list":               {[]pointerText{{"a"}}, `["*a"]`},
+		"array":              {[2]pointerJSON{{"a"}, {"b"}}, `[[1,2,"a"],[1,2,"b"]]`},
+		"array in an array":  {[1][1]pointerText{{{"a"}}}, `[["*a"]]`},
+		"map":                {map[string]pointerJSON{"m": {"n"}}, `{"m":[1,2,"n"]}`},
+		"map of arrays":      {map[string][1]big.Int{"m": {*big.NewInt(7)}}, `{"m":[7]}`},
+		"keys of a pointer":  {map[pointerKey]int{1: 2, 0: 3}, `{"a":3,"b":2}`},
+		"keys that are text": {map[stringKey]int{"x": 1}, `{"<x>":1}`},
+		"keys of a number":   {map[pointerKey]pointerText{2: {"v"}}, `{"c":"*v"}`},
+		"struct":             {struct{ A, B any }{pointerText{"a"}, map[string]any{"x": url.URL{Path: "p"}}}, `{"A":"*a","B":{"x":"p"}}`},
+		"generic":            {holder[big.Int]{V: *big.NewInt(1), P: big.NewInt(2), inlaid: &inlaid[big.Int]{*big.NewInt(3)}}, `{"V":1,"P":2,"E":3}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := reflect.New(reflect.TypeOf(tt.value))
+			p.Elem().Set(reflect.ValueOf(tt.value))
+			for _, v := range []struct {
+				in   any
+				want string
+			}{
+				{tt.value, tt.want}, {tt.value, tt.want}, {p.Interface(), tt.want},
+				{map[string]any{"k": tt.value}, `{"k":` + tt.want + `}`}, {[]any{tt.value}, `[` + tt.want + `]`},
+				{struct{ X any }{tt.value}, `{"X":` + tt.want + `}`},
+			} {
+				for _, typ := range []reflect.Type{reflect.TypeOf(v.in), reflect.TypeFor[any]()} {
+					e, err := NewEncoder(typ)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if got, err := e.Append(nil, v.in); err != nil || string(got) != v.want {
+						t.Errorf("%T as %v: got %s, %v, want %s", v.in, typ, got, err, v.want)
+					}
+					if tt.want == "2" {
+						*p.Interface().(*changing) = changing{1} // it has an address, and may change
+					}
+				}
 			}
 		})
 	}

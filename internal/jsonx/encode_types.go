@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"reflect"
 	"time"
 	"unsafe"
@@ -47,6 +48,7 @@ const (
 	opMarshaler
 	opTextMarshaler
 	opDuration // time.Duration
+	opURL      // url.URL
 	opNull     // schema.Null
 )
 
@@ -55,6 +57,8 @@ const (
 type node struct {
 	op     op
 	direct bool // an interface holds the value itself, not a pointer to it
+	copied bool // the method is that of a pointer, and the value has no address
+	keys   bool // the keys of the map have a MarshalText
 	typ    reflect.Type
 	elem   *node
 	size   uintptr // of an element; of a Null's value, with what pads it
@@ -79,6 +83,7 @@ var (
 	numberType        = reflect.TypeFor[json.Number]()
 	rawType           = reflect.TypeFor[json.RawMessage]()
 	timeType          = reflect.TypeFor[time.Time]()
+	urlType           = reflect.TypeFor[url.URL]()
 )
 
 // simpleOps are the kinds for which the op says everything.
@@ -109,6 +114,7 @@ func (c *compiler) node(key nodeKey, path string) (*node, error) {
 	c.added = append(c.added, key)
 	if special := methodOp(key); special != opBool {
 		n.op, n.form = special, key.form
+		n.copied = !key.addressable && !(special == opMarshaler && key.typ.Implements(marshalerType) || special == opTextMarshaler && key.typ.Implements(textMarshalerType))
 		if special == opNull {
 			return n, c.null(n, key, path)
 		}
@@ -141,21 +147,24 @@ func methodOp(key nodeKey) op {
 		if !key.quoted {
 			return opDuration
 		}
+	case urlType:
+		return opURL
 	}
 	if isNull(t) {
 		return opNull
 	}
-	viaPointer := key.addressable && t.Kind() != reflect.Pointer
-	has := func(method reflect.Type) bool {
-		return t.Implements(method) || viaPointer && reflect.PointerTo(t).Implements(method)
-	}
 	switch {
-	case has(marshalerType):
+	case has(t, marshalerType):
 		return opMarshaler
-	case has(textMarshalerType):
+	case has(t, textMarshalerType):
 		return opTextMarshaler
 	}
 	return opBool
+}
+
+// has reports whether t has the method of an interface, or a pointer to it has.
+func has(t, method reflect.Type) bool {
+	return t.Implements(method) || t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(method)
 }
 
 // null fills the node of a schema.Null, whose first field is the value and
@@ -216,11 +225,11 @@ func (c *compiler) composite(n *node, key nodeKey, path string) (err error) {
 		n.op, inner.form = opPointer, key.form
 		inner.addressable = true
 	case reflect.Map:
-		n.op, n.size = opMap, t.Elem().Size()
-		if !isMapKey(t.Key()) {
+		n.op, n.size, n.keys = opMap, t.Elem().Size(), has(t.Key(), textMarshalerType)
+		if !isMapKey(t.Key()) && !n.keys {
 			return fmt.Errorf("%s: map keys of type %s have no JSON form; use a string, an integer or an encoding.TextMarshaler", path, t.Key())
 		}
-		inner.addressable = false
+		inner.addressable = true // in the copy that is sorted
 		path += "{}"
 	default:
 		return fmt.Errorf("%s: type %s has no JSON form; leave the field out with `json:\"-\"` or give the type a MarshalJSON method", path, t)
@@ -246,13 +255,10 @@ func isBytes(t reflect.Type) bool {
 	return t.Elem().Kind() == reflect.Uint8 && !p.Implements(marshalerType) && !p.Implements(textMarshalerType)
 }
 
-// isMapKey reports whether a map with keys of type t has a JSON form.
+// isMapKey reports whether keys of type t have a JSON form without a method.
 func isMapKey(t reflect.Type) bool {
-	switch op := simpleOps[t.Kind()]; {
-	case t.Kind() == reflect.String, opInt <= op && op <= opUintptr:
-		return true
-	}
-	return t.Implements(textMarshalerType)
+	op := simpleOps[t.Kind()]
+	return t.Kind() == reflect.String || opInt <= op && op <= opUintptr
 }
 
 // isDirect reports whether an interface holds a value of t in its data word,

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
@@ -33,7 +34,7 @@ type EncodeOptions struct {
 
 // Encoder appends values of one Go type as JSON text. The text is what
 // encoding/json writes with SetEscapeHTML(false): the same tags, embedding
-// rules, forms of numbers, order of keys and marshaler methods. There are three
+// rules, forms of numbers, order of keys and marshaler methods. There are five
 // differences:
 //
 //   - Nil slices and maps are written as empty ones, unless
@@ -43,6 +44,9 @@ type EncodeOptions struct {
 //     it an integer of that unit, and jsonschema:"format=duration" text of ISO
 //     8601; a duration that these cannot express is an error. Unmarshal reads
 //     all of these forms.
+//   - A url.URL is the text that its String method returns, which Unmarshal reads.
+//   - Methods with pointer receivers write all values of their type, also those in
+//     maps and behind interfaces, and MarshalText also writes map keys that are strings.
 //   - What a json.RawMessage or a MarshalJSON method provides must satisfy
 //     Scanner.Skip: no duplicate members, no broken Unicode.
 //
@@ -290,6 +294,8 @@ func (e *Encoder) appendRare(dst []byte, n *node, p unsafe.Pointer, depth int) (
 		return e.appendAny(dst, v.Elem().Interface(), p, depth)
 	case opDuration:
 		return n.form.append(dst, *(*time.Duration)(p))
+	case opURL:
+		return AppendString(dst, (*url.URL)(p).String()), nil
 	case opNull:
 		if !*(*bool)(unsafe.Add(p, n.size)) {
 			return append(dst, "null"...), nil
@@ -470,11 +476,14 @@ func (e *Encoder) appendChecked(dst, text []byte, depth int) ([]byte, error) {
 // false for a nil pointer or interface.
 func receiver(n *node, p unsafe.Pointer) (any, bool) {
 	v := reflect.NewAt(n.typ, p)
-	switch n.typ.Kind() {
-	case reflect.Pointer, reflect.Interface:
+	switch kind := n.typ.Kind(); {
+	case kind == reflect.Pointer, kind == reflect.Interface:
 		if v = v.Elem(); v.IsNil() {
 			return nil, false
 		}
+	case n.copied: // an interface holds it, and others may have that interface
+		v = reflect.New(n.typ)
+		v.Elem().Set(reflect.NewAt(n.typ, p).Elem())
 	}
 	// Otherwise the pointer, whose method set holds the value's, avoids a copy.
 	return v.Interface(), true
@@ -575,7 +584,7 @@ func mapEntries(entries []mapEntry, n *node, p unsafe.Pointer) (_ []mapEntry, va
 		}
 		key.SetIterKey(it)
 		slice.Index(i).SetIterValue(it)
-		name, err := keyName(key)
+		name, err := keyName(n, key)
 		if err != nil {
 			return entries, nil, err
 		}
@@ -609,13 +618,10 @@ func (e *Encoder) appendEntries(dst []byte, n *node, entries []mapEntry, values 
 	return append(dst, '}'), nil
 }
 
-// keyName returns the member name for a map key: text as it is, MarshalText, a
-// duration, or an integer in decimal.
-func keyName(key reflect.Value) (string, error) {
-	if key.Kind() == reflect.String {
-		return key.String(), nil
-	}
-	if key.Type().Implements(textMarshalerType) {
+// keyName returns the member name for a key of n's map, which has an address: what
+// MarshalText returns, text as it is, a duration, or an integer in decimal.
+func keyName(n *node, key reflect.Value) (string, error) {
+	if n.keys {
 		switch key.Kind() {
 		case reflect.Pointer:
 			if key.IsNil() {
@@ -625,17 +631,21 @@ func keyName(key reflect.Value) (string, error) {
 			if key.IsNil() {
 				return "", fmt.Errorf("a nil %s is a map key", key.Type())
 			}
+		default:
+			key = key.Addr()
 		}
 		text, err := key.Interface().(encoding.TextMarshaler).MarshalText()
 		if err != nil {
-			return "", fmt.Errorf("MarshalText of the map key type %s: %w", key.Type(), err)
+			return "", fmt.Errorf("MarshalText of the map key type %s: %w", n.typ.Key(), err)
 		}
 		return string(text), nil
 	}
-	if key.Type() == durationType {
+	switch {
+	case key.Kind() == reflect.String:
+		return key.String(), nil
+	case key.Type() == durationType:
 		return time.Duration(key.Int()).String(), nil
-	}
-	if key.CanInt() {
+	case key.CanInt():
 		return strconv.FormatInt(key.Int(), 10), nil
 	}
 	return strconv.FormatUint(key.Uint(), 10), nil

@@ -2,6 +2,7 @@ package jsonx_test
 
 import (
 	"encoding/json"
+	"net/url"
 	"reflect"
 	"strings"
 	"testing"
@@ -103,6 +104,44 @@ func TestForeignFormsRefused(t *testing.T) {
 				t.Errorf("%s: %v, want %q", text, err, want)
 			}
 		}
+	}
+}
+
+// URLs are read as an Encoder writes them.
+func TestURLs(t *testing.T) {
+	type urls struct {
+		One  url.URL
+		Ptr  *url.URL
+		List []url.URL
+		Map  map[string]*url.URL
+		N    int
+	}
+	for _, text := range []string{"", "a", "/a/b", "https://example.com", "https://example.com:8080/a%20b/%2F?q=%20&r#f%20", "mailto:a@b", "//host/x", "?", "#f", "x:?", "https://[::1]/", "note://%C3%BC/%C3%A9"} {
+		u, err := url.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := urls{*u, u, []url.URL{*u}, map[string]*url.URL{"a": u, "b": nil}, 1}
+		doc, err := jsonx.Append(nil, want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got urls
+		if err := jsonx.Unmarshal(doc, &got); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v", doc, got, err)
+		}
+	}
+	for text, want := range map[string]string{
+		`{"One":"https://a:b@c"}`: "cannot decode /One: a URL with credentials", `{"List":["/%ff"]}`: "/List/0: a URL with credentials, or with bytes",
+		`{"Map":{"a":":"}}`: "/Map/a: parse", `{"One":1}`: "number",
+	} {
+		if err := jsonx.Unmarshal([]byte(text), new(urls)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+	var old urls // as other programs in Go write it
+	if err := jsonx.Unmarshal([]byte(`{"One":{"Scheme":"https","Host":"a"},"Ptr":null}`), &old); err != nil || old.One.String() != "https://a" || old.Ptr != nil {
+		t.Errorf("%+v, %v", old, err)
 	}
 }
 

@@ -21,7 +21,7 @@ var leafTypes = []reflect.Type{
 	reflect.TypeFor[uint32](), reflect.TypeFor[uint64](), reflect.TypeFor[float32](), reflect.TypeFor[float64](),
 	reflect.TypeFor[string](), reflect.TypeFor[string](), reflect.TypeFor[any](), reflect.TypeFor[[]byte](),
 	reflect.TypeFor[json.Number](), reflect.TypeFor[json.RawMessage](),
-	reflect.TypeFor[pointerText](), reflect.TypeFor[valueJSON](), reflect.TypeFor[zeroer](), reflect.TypeFor[intText](),
+	reflect.TypeFor[*pointerText](), reflect.TypeFor[valueJSON](), reflect.TypeFor[zeroer](), reflect.TypeFor[intText](),
 }
 
 var keyTypes = []reflect.Type{

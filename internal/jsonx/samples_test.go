@@ -179,7 +179,6 @@ type methods struct {
 	VTS []valueText
 	PTS []pointerText
 	PJA [2]pointerJSON
-	PJM map[string]pointerJSON
 	PPM map[string]*pointerJSON
 	Any any
 	AnP any
@@ -201,8 +200,8 @@ func sampleMethods() methods {
 		VT: valueText{"a"}, PT: pointerText{"b"}, VJ: valueJSON{"c"}, PJ: pointerJSON{"d"},
 		VTp: &valueText{"e"}, PTp: &pointerText{"f"}, VJp: &valueJSON{"g"}, PJp: &pointerJSON{"h"},
 		VTS: []valueText{{"i"}}, PTS: []pointerText{{"j"}}, PJA: [2]pointerJSON{{"k"}, {"l"}},
-		PJM: map[string]pointerJSON{"m": {"n"}}, PPM: map[string]*pointerJSON{"o": {"p"}, "q": nil},
-		Any: pointerJSON{"r"}, AnP: &pointerJSON{"s"}, Im: valueJSON{"t"}, NiP: (*nilSafe)(nil), It: valueText{"u"},
+		PPM: map[string]*pointerJSON{"o": {"p"}, "q": nil},
+		Any: valueJSON{"r"}, AnP: &pointerJSON{"s"}, Im: valueJSON{"t"}, NiP: (*nilSafe)(nil), It: valueText{"u"},
 		Raw: raw, RaP: &raw, Num: "1.50", T: time.Date(2026, 7, 28, 1, 2, 3, 456, time.FixedZone("", 5400)),
 		IP: netip.MustParseAddr("::1"), IT: 3,
 	}
@@ -231,9 +230,9 @@ func sampleValues() map[string]any {
 		"methods by value":   sampleMethods(),
 		"methods by pointer": pointerTo(sampleMethods()),
 		"methods in slice":   []methods{sampleMethods()},
-		"methods in any":     []any{sampleMethods(), pointerTo(sampleMethods())},
+		"methods in any":     []any{pointerTo(sampleMethods())},
 		"methods in array":   [1]methods{sampleMethods()},
-		"methods in map":     map[string]methods{"m": sampleMethods()},
+		"methods in map":     map[string]*methods{"m": pointerTo(sampleMethods())},
 		"map string any":     map[string]any{"b": 1, "a": nil, "\"<é": []any{true, "x", 1.5, 1e300, map[string]any{}}},
 		"named map":          myMap{"x": myMap{"y": myString("z")}, "s": map[string]string{"k": "v", "j": "<"}},
 		"map string string":  map[string]string{"b": "1", "a": "\n"},

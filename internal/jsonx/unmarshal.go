@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
+	"net/url"
 	"reflect"
 	"strconv"
 	"strings"
@@ -58,7 +60,7 @@ func UTF8(text []byte) []byte {
 	return valid
 }
 
-// Unmarshal is json.Unmarshal for what a peer wrote. It differs in four ways:
+// Unmarshal is json.Unmarshal for what a peer wrote. It differs in five ways:
 //
 //   - The text is a [Document].
 //   - An integer may have a fraction or an exponent, as 10.0 and 1e1, which are
@@ -67,19 +69,20 @@ func UTF8(text []byte) []byte {
 //   - A time.Duration is read in every form that an Encoder writes: as text in Go's
 //     form or that of ISO 8601, or as a number in the unit that the field's tag names,
 //     which is nanoseconds without a tag.
+//   - A url.URL is read from text. Credentials in it are an error.
 //
 // Types with an UnmarshalJSON or UnmarshalText method read themselves; the method has
 // to use Unmarshal. The member null is the same as none, also for a json.RawMessage with
 // the option omitempty; without it null is a value.
 //
 // Unmarshal rewrites the text into what encoding/json reads. It does so at once if the
-// type contains a duration, or if there is a null that such a json.RawMessage may have,
+// type contains a duration or a URL, or if there is a null that such a json.RawMessage may have,
 // and otherwise only if encoding/json refused a number or a time; other text costs
 // nothing. Facts about a type are remembered.
 func Unmarshal(data []byte, dst any) error {
 	data = Document(data)
 	r := readerOf(reflect.TypeOf(dst))
-	if !r.durations && !(r.optional && bytes.Contains(data, []byte("null"))) {
+	if !r.texts && !(r.optional && bytes.Contains(data, []byte("null"))) {
 		err := json.Unmarshal(data, dst)
 		if !r.others || !misread(err) {
 			return err
@@ -112,6 +115,7 @@ type reader struct {
 	unit    time.Duration // of a duration that is a number; 0 for all else
 	integer bool
 	time    bool
+	url     bool
 	text    bool    // a json.RawMessage that is optional
 	elem    *reader // of a list or map
 	keys    bool    // the keys of the map are durations
@@ -121,9 +125,9 @@ type reader struct {
 // rootReader is the reader of a whole type.
 type rootReader struct {
 	*reader
-	durations bool // it has some
-	others    bool // it has integers or times
-	optional  bool // it has optional texts
+	texts    bool // it has durations or URLs
+	others   bool // it has integers or times
+	optional bool // it has optional texts
 }
 
 // readerField is a member of a struct and the reader of its type.
@@ -173,7 +177,8 @@ func (c readerCompiler) reader(key readerKey) *reader {
 	}
 	r, t := &reader{}, key.typ
 	c[key] = r
-	if r.time = t == timeType; r.time || readsItself(t) {
+	r.time, r.url = t == timeType, t == urlType
+	if r.time || r.url || readsItself(t) {
 		return r
 	}
 	switch t.Kind() {
@@ -224,7 +229,7 @@ func (root *rootReader) find(r *reader, seen map[*reader]bool) {
 		return
 	}
 	seen[r] = true
-	root.durations = root.durations || r.unit != 0 || r.keys
+	root.texts = root.texts || r.unit != 0 || r.keys || r.url
 	root.others = root.others || r.integer || r.time
 	root.optional = root.optional || r.text
 	root.find(r.elem, seen)
@@ -285,6 +290,14 @@ func (n *numbering) value(r *reader) (err error) {
 		}
 		n.dst = AppendString(n.dst, text)
 		return nil
+	case kind == String && r.url:
+		u, err := url.Parse(unquoted(n.next()))
+		if err == nil && (u.User != nil || !utf8.ValidString(u.Path+u.Fragment)) {
+			err = errors.New("a URL with credentials, or with bytes that are not UTF-8, has to be read as a string")
+		}
+		text, _ := json.Marshal(u) // as an object of its fields
+		n.dst = append(n.dst, text...)
+		return err
 	case kind == Number && r.integer:
 		text := n.next()
 		plain, form := Integer(text, 20) // as many as 64 bits need
