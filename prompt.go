@@ -80,7 +80,13 @@ func (p *prompt) compile(c *compiler) error {
 		if err != nil {
 			return nil, err
 		}
-		return result(out, set.doc)
+		r := result(out, set.doc)
+		for i, m := range r.Messages {
+			if err := protocol.Internal(facts.Private{}).CheckContent(i, m.Content); err != nil {
+				return nil, &wire.ResultError{Of: fmt.Sprintf("prompt %q", p.name), Err: fmt.Errorf("cannot be sent: %w", err)}
+			}
+		}
+		return r, nil
 	}, timedOut("prompt "+p.name))
 	c.entries = append(c.entries, e)
 	return nil
@@ -171,16 +177,16 @@ func argumentSchema(list []protocol.PromptArgument) (*raw.Schema, error) {
 // promptResult chooses the form of the result by the function's result type,
 // once, when the prompt is added. The function that it returns takes a pointer
 // to that result, and the description of the prompt.
-func promptResult(out reflect.Type) (func(out any, doc string) (protocol.Result, error), error) {
+func promptResult(out reflect.Type) (func(out any, doc string) *protocol.GetPromptResult, error) {
 	switch out {
 	case reflect.TypeFor[*Messages]():
-		return func(out any, doc string) (protocol.Result, error) { return (*out.(**Messages)).build(doc) }, nil
+		return func(out any, doc string) *protocol.GetPromptResult { return (*out.(**Messages)).build(doc) }, nil
 	case reflect.TypeFor[[]protocol.PromptMessage]():
-		return func(out any, doc string) (protocol.Result, error) {
-			return &protocol.GetPromptResult{Description: doc, Messages: *out.(*[]protocol.PromptMessage)}, nil
+		return func(out any, doc string) *protocol.GetPromptResult {
+			return &protocol.GetPromptResult{Description: doc, Messages: *out.(*[]protocol.PromptMessage)}
 		}, nil
 	case reflect.TypeFor[string]():
-		return func(out any, doc string) (protocol.Result, error) {
+		return func(out any, doc string) *protocol.GetPromptResult {
 			return NewMessages().User(*out.(*string)).build(doc)
 		}, nil
 	}
@@ -310,14 +316,14 @@ func (m *Messages) Meta(key string, value any) *Messages {
 }
 
 // build returns the result for the wire; nil has no messages.
-func (m *Messages) build(doc string) (protocol.Result, error) {
+func (m *Messages) build(doc string) *protocol.GetPromptResult {
 	if m == nil {
 		m = &Messages{}
 	}
 	if m.description != "" {
 		doc = m.description
 	}
-	return &protocol.GetPromptResult{Description: doc, Messages: m.list, Meta: m.meta}, nil
+	return &protocol.GetPromptResult{Description: doc, Messages: m.list, Meta: m.meta}
 }
 
 // Completion has the values that an argument can have, the best ones first. A

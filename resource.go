@@ -125,13 +125,8 @@ func Size(bytes int64) ResourceOption {
 // it changed.
 func Annotated(a Annotations) ResourceOption {
 	return resources(func(set *resourceSettings) {
-		if p := a.Priority; p != nil && !(*p >= 0 && *p <= 1) {
-			set.fault("Annotated: Priority is %v; it must be between 0 and 1", *p)
-		}
-		for _, r := range a.Audience {
-			if r != RoleUser && r != RoleAssistant {
-				set.fault("Annotated: Audience has %q; use RoleUser and RoleAssistant", r)
-			}
+		if err := protocol.Internal(facts.Private{}).CheckAnnotations(&a); err != nil {
+			set.fault("Annotated: %v", err)
 		}
 		set.annotations = &a
 	})
@@ -231,16 +226,7 @@ func (r *resource) compileFixed(c *compiler, form contentsForm) (faults []string
 func canonicalURI(uri string) string {
 	head, rest, _ := strings.Cut(uri, ":")
 	head = strings.ToLower(head)
-	var b strings.Builder
-	for i := 0; i < len(rest); i++ {
-		c := rest[i]
-		if c <= ' ' || c >= 0x7f || strings.IndexByte("\"<>\\^`{|}", c) >= 0 || c == '%' && !escape.MatchString(rest[i:]) {
-			fmt.Fprintf(&b, "%%%02X", c)
-		} else {
-			b.WriteByte(c)
-		}
-	}
-	rest = b.String()
+	rest = protocol.Internal(facts.Private{}).EscapeURI(rest)
 	_, special := defaultPorts[head]
 	switch slashes := len(rest) - len(strings.TrimLeft(rest, "/")); {
 	case special && slashes != 2:
@@ -328,9 +314,6 @@ func canonicalAddress(host string) string {
 
 // portAtEnd is the port of a host name.
 var portAtEnd = regexp.MustCompile(`:([0-9]+)$`)
-
-// escape is a percent-encoded byte at the start of a text.
-var escape = regexp.MustCompile(`^%[0-9A-Fa-f]{2}`)
 
 // defaultPorts are those of the schemes whose hosts are names of the Internet.
 var defaultPorts = map[string]string{"http": ":80", "https": ":443", "ws": ":80", "wss": ":443", "ftp": ":21"}

@@ -150,7 +150,7 @@ func (r *ResultOf[T]) parts() (*Result, any) {
 }
 
 // build returns the result for the wire, if none of the methods has failed.
-func (r *Result) build() protocol.Result {
+func (r *Result) build() *protocol.CallToolResult {
 	out := &protocol.CallToolResult{Content: r.content, IsError: r.isError, Meta: r.meta, RepeatStructured: len(r.content) == 0}
 	if text := r.structured; text != nil {
 		out.AppendStructured = func(dst []byte) ([]byte, error) { return append(dst, text...), nil }

@@ -264,7 +264,16 @@ func (t *tool) caller(c *compiler, input input, output *output, digest schemaDig
 		if err != nil {
 			return t.failed(s, err)
 		}
-		return output.result(out)
+		r, err := output.result(out)
+		if err != nil {
+			return nil, err
+		}
+		for i, item := range r.Content {
+			if err := protocol.Internal(facts.Private{}).CheckContent(i, item); err != nil {
+				return nil, t.badResult("cannot be sent", err)
+			}
+		}
+		return r, nil
 	}
 	if t.settings.task != nil {
 		return s.tasks.detachable(t.settings.task, digest, call)
@@ -460,7 +469,7 @@ func (in input) decode(ctx context.Context, args []byte, dst any) error {
 type output struct {
 	schema json.RawMessage // nil for results that are not structured
 	of     reflect.Type    // whose values are structured content, where the framework encodes them
-	result func(out any) (protocol.Result, error)
+	result func(out any) (*protocol.CallToolResult, error)
 }
 
 // structure describes the result type of the tool's function, for an error.
@@ -489,13 +498,13 @@ func (t *tool) compileOutput(c *compiler) (*output, error) {
 		if t.settings.outputSchema != nil && t.out == resultType {
 			return nil, errors.New("OutputSchema: a protocol.Result goes out as it is, and is not checked; return *mcp.Result")
 		}
-		return &output{result: func(any) (protocol.Result, error) { return &protocol.CallToolResult{}, nil }}, nil
+		return &output{result: func(any) (*protocol.CallToolResult, error) { return &protocol.CallToolResult{}, nil }}, nil
 	case t.out == reflect.TypeFor[*Result]():
 		return &output{result: t.builtResult}, nil
 	case t.out.Implements(typedResultType):
 		return t.typedOutput(c)
 	case t.out == reflect.TypeFor[[]protocol.Content]():
-		return &output{result: func(out any) (protocol.Result, error) {
+		return &output{result: func(out any) (*protocol.CallToolResult, error) {
 			return &protocol.CallToolResult{Content: *out.(*[]protocol.Content)}, nil
 		}}, nil
 	case t.out.Implements(contentType):
@@ -505,7 +514,7 @@ func (t *tool) compileOutput(c *compiler) (*output, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &output{schema: definition, of: t.out, result: func(out any) (protocol.Result, error) {
+	return &output{schema: definition, of: t.out, result: func(out any) (*protocol.CallToolResult, error) {
 		if t.out.Kind() == reflect.Interface {
 			switch v := reflect.ValueOf(out).Elem().Interface().(type) {
 			case protocol.Content, []protocol.Content, *Result, typedResult, protocol.Result, error:
@@ -535,7 +544,7 @@ func (t *tool) typedOutput(c *compiler) (*output, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &output{schema: definition, of: of, result: func(out any) (protocol.Result, error) {
+	return &output{schema: definition, of: of, result: func(out any) (*protocol.CallToolResult, error) {
 		r, value := reflect.ValueOf(out).Elem().Interface().(typedResult).parts()
 		switch {
 		case r == nil:
@@ -554,13 +563,13 @@ func (t *tool) typedOutput(c *compiler) (*output, error) {
 }
 
 // textResult is the result of a function that returns a string.
-func textResult(out any) (protocol.Result, error) {
+func textResult(out any) (*protocol.CallToolResult, error) {
 	return &protocol.CallToolResult{Content: []protocol.Content{protocol.TextContent{Text: *out.(*string)}}}, nil
 }
 
 // contentResult is the result of a function that returns a type of content, or
 // the interface, of which nil is an empty result.
-func contentResult(out any) (protocol.Result, error) {
+func contentResult(out any) (*protocol.CallToolResult, error) {
 	item, _ := reflect.ValueOf(out).Elem().Interface().(protocol.Content)
 	if item == nil {
 		return &protocol.CallToolResult{}, nil
@@ -570,7 +579,7 @@ func contentResult(out any) (protocol.Result, error) {
 
 // builtResult is the result of a function that returns a *Result, of which nil
 // is an empty one.
-func (t *tool) builtResult(out any) (protocol.Result, error) {
+func (t *tool) builtResult(out any) (*protocol.CallToolResult, error) {
 	r := *out.(**Result)
 	if r == nil {
 		return &protocol.CallToolResult{}, nil
@@ -628,8 +637,16 @@ func (t *tool) outputCheck(c *compiler, of reflect.Type) (definition json.RawMes
 	if err != nil {
 		return nil, nil, fmt.Errorf("result: %w", err)
 	}
-	if plan.Internal(facts.Private{}).Constrained {
+	switch {
+	case plan.Internal(facts.Private{}).Constrained:
 		check = plan.Check
+	case of.Kind() == reflect.Pointer:
+		check = func(text []byte) error {
+			if string(text) == "null" {
+				return fmt.Errorf("it is a nil %v", of)
+			}
+			return nil
+		}
 	}
 	return plan.JSON(), check, nil
 }
@@ -643,7 +660,7 @@ func (t *tool) rawOutput(c *compiler) (*output, error) {
 	if t.out != reflect.TypeFor[*Result]() {
 		return nil, fmt.Errorf("OutputSchema: a function that returns %v has no structured result; return *mcp.Result or a type of your own", t.out)
 	}
-	return &output{schema: custom.JSON(), result: func(out any) (protocol.Result, error) {
+	return &output{schema: custom.JSON(), result: func(out any) (*protocol.CallToolResult, error) {
 		r := *out.(**Result)
 		if r == nil || r.structured == nil && !r.isError {
 			return nil, t.badResult("does not match its output schema", errors.New("it has no structured content"))

@@ -20,6 +20,7 @@ import (
 // embeds, also for revisions that have no such content: pass what it embeds.
 type Content interface {
 	appendContent(dst []byte) ([]byte, error)
+	check() error
 }
 
 // Annotations tell a client whom content is for and how much it matters
@@ -46,6 +47,22 @@ func (a *Annotations) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// check returns what the specification does not permit; nil annotations are in order.
+func (a *Annotations) check() error {
+	if a == nil {
+		return nil
+	}
+	if p := a.Priority; p != nil && !(*p >= 0 && *p <= 1) {
+		return fmt.Errorf("the Priority is %v: it must be between 0 and 1", *p)
+	}
+	for _, r := range a.Audience {
+		if r != RoleUser && r != RoleAssistant {
+			return fmt.Errorf("the Audience has %q: use RoleUser and RoleAssistant", r)
+		}
+	}
+	return nil
+}
+
 // Role is the speaker or audience of content.
 type Role string
 
@@ -64,7 +81,8 @@ type TextContent struct {
 }
 
 // ImageContent is an image; Data holds its bytes, not base64. An empty MIMEType
-// is found by the bytes; an item whose bytes are of no known type is an error.
+// is found by the bytes; an item whose bytes are of no known type is an error. In
+// what a server returns, so is a MIMEType that is not that of an image.
 type ImageContent struct {
 	Data        []byte
 	MIMEType    string
@@ -72,8 +90,8 @@ type ImageContent struct {
 	Meta        map[string]any
 }
 
-// AudioContent is a sound; Data holds its bytes, not base64. An empty MIMEType
-// is found as that of an ImageContent. Revision 2024-11-05 has none: there it
+// AudioContent is a sound; Data holds its bytes, not base64. Its MIMEType is found
+// and checked as that of an ImageContent. Revision 2024-11-05 has none: there it
 // becomes a line of text that says so.
 type AudioContent struct {
 	Data        []byte
@@ -82,8 +100,9 @@ type AudioContent struct {
 	Meta        map[string]any
 }
 
-// ResourceLink points at a resource that the client may read. Revisions
-// before 2025-06-18 have none: there it becomes its name and URI as text.
+// ResourceLink points at a resource that the client may read. Characters that a URI
+// cannot have, such as spaces, are sent percent-encoded. In what a server returns, a
+// URI without a scheme is an error. Revisions before 2025-06-18 have none: there it becomes its name and URI as text.
 type ResourceLink struct {
 	URI         string
 	Name        string
@@ -160,24 +179,32 @@ func (c TextContent) appendContent(dst []byte) ([]byte, error) {
 	return closeContent(dst, c.Annotations, c.Meta)
 }
 
+// check implements Content. The methods of all types find what makes strict clients
+// reject the whole result, and what only the author of the item can fix.
+func (c TextContent) check() error { return c.Annotations.check() }
+
 // appendContent implements Content.
 func (c ImageContent) appendContent(dst []byte) ([]byte, error) {
 	return appendBinary(dst, "image", c.Data, c.MIMEType, c.Annotations, c.Meta)
 }
+
+// check implements Content.
+func (c ImageContent) check() error { return checkMedia("image", c.MIMEType, c.Annotations) }
 
 // appendContent implements Content.
 func (c AudioContent) appendContent(dst []byte) ([]byte, error) {
 	return appendBinary(dst, "audio", c.Data, c.MIMEType, c.Annotations, c.Meta)
 }
 
+// check implements Content.
+func (c AudioContent) check() error { return checkMedia("audio", c.MIMEType, c.Annotations) }
+
 // appendBinary appends an item of type kind that carries data in base64. The two
 // types that do are alike except for that name. The base64 is encoded straight
 // into dst, without a copy in between.
 func appendBinary(dst []byte, kind string, data []byte, mime string, a *Annotations, meta map[string]any) ([]byte, error) {
-	if mime == "" {
-		if mime = mediaType(kind, data); mime == "" {
-			return nil, fmt.Errorf("the %s content has no MIMEType, and its bytes do not show one: name it, such as %s/…", kind, kind)
-		}
+	if mime = mediaType(kind, mime, data); mime == "" {
+		return nil, fmt.Errorf("the %s content has no MIMEType, and its bytes do not show one: name it, such as %s/…", kind, kind)
 	}
 	dst = append(dst, `{"type":"`...)
 	dst = append(dst, kind...)
@@ -192,7 +219,7 @@ func appendBinary(dst []byte, kind string, data []byte, mime string, a *Annotati
 // Size of 0 means that the size is unknown.
 func (c ResourceLink) appendContent(dst []byte) ([]byte, error) {
 	dst = append(dst, `{"type":"resource_link","uri":`...)
-	dst = jsonx.AppendString(dst, c.URI)
+	dst = jsonx.AppendString(dst, escapeURI(c.URI))
 	dst = append(dst, `,"name":`...)
 	dst = jsonx.AppendString(dst, c.Name)
 	dst = appendOptional(dst, `,"title":`, c.Title)
@@ -210,13 +237,24 @@ func (c ResourceLink) appendContent(dst []byte) ([]byte, error) {
 	return closeContent(dst, c.Annotations, c.Meta)
 }
 
+// check implements Content.
+func (c ResourceLink) check() error {
+	return checkURI("resource link", c.URI, c.MIMEType, c.Annotations)
+}
+
 // appendContent implements Content.
 func (c EmbeddedResource) appendContent(dst []byte) ([]byte, error) {
+	c.Resource.URI = escapeURI(c.Resource.URI)
 	dst, err := c.Resource.append(append(dst, `{"type":"resource","resource":`...))
 	if err != nil {
 		return nil, err
 	}
 	return closeContent(dst, c.Annotations, c.Meta)
+}
+
+// check implements Content.
+func (c EmbeddedResource) check() error {
+	return checkURI("embedded resource", c.Resource.URI, c.Resource.MIMEType, c.Annotations)
 }
 
 // appendContent implements Content.
@@ -226,6 +264,9 @@ func (c UnknownContent) appendContent(dst []byte) ([]byte, error) {
 	}
 	return appendJSON(dst, c.Raw)
 }
+
+// check implements Content.
+func (UnknownContent) check() error { return nil }
 
 // append appends the contents as one JSON object. They are no Content by
 // themselves: results of resources/read have them without an item around, and an

@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"cmp"
 	"unicode/utf8"
 
 	"github.com/talaria-go/mcp/internal/facts"
@@ -25,8 +24,18 @@ func (internals) ParseContent(raw []byte) (Content, error) { return parseContent
 // AudioType returns the MIME type of c: by its bytes if c has none; "" if they do
 // not show it.
 func (internals) AudioType(c AudioContent) string {
-	return cmp.Or(c.MIMEType, mediaType("audio", c.Data))
+	return mediaType("audio", c.MIMEType, c.Data)
 }
+
+// CheckContent returns the error of item i of what a handler made, if clients refuse it
+// or cannot use it.
+func (internals) CheckContent(i int, item Content) error { return checkContent(i, item) }
+
+// CheckAnnotations returns what is wrong with annotations; nil ones are in order.
+func (internals) CheckAnnotations(a *Annotations) error { return a.check() }
+
+// EscapeURI returns uri as an item of content has it.
+func (internals) EscapeURI(uri string) string { return escapeURI(uri) }
 
 // AppendResource is AppendContent for the contents of a resource.
 func (internals) AppendResource(dst []byte, c ResourceContents) ([]byte, error) { return c.append(dst) }

@@ -38,6 +38,9 @@ func (c ToolUseContent) appendContent(dst []byte) ([]byte, error) {
 	return closeContent(dst, nil, c.Meta)
 }
 
+// check implements Content.
+func (ToolUseContent) check() error { return nil }
+
 // ToolResultContent is the result of a tool, handed to the model in a sampling
 // message. ToolUseID is the ID of the ToolUseContent that it answers.
 type ToolResultContent struct {
@@ -66,6 +69,14 @@ func (c ToolResultContent) appendContent(dst []byte) ([]byte, error) {
 		dst = append(dst, `,"isError":true`...)
 	}
 	return closeContent(dst, nil, c.Meta)
+}
+
+// check implements Content.
+func (c ToolResultContent) check() (err error) {
+	for i := 0; i < len(c.Content) && err == nil; i++ {
+		err = checkContent(i, c.Content[i])
+	}
+	return err
 }
 
 // contentWire has the members of every type of content. One decoding into it

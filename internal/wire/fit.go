@@ -281,7 +281,7 @@ func contentFor(item protocol.Content, rev protocol.Revision) protocol.Content {
 	case protocol.ResourceLink:
 		c.Annotations = annotationsFor(c.Annotations, rev)
 		if !rev.Has(protocol.FeatureResourceLinks) {
-			return protocol.TextContent{Text: c.Name + ": " + c.URI, Annotations: c.Annotations}
+			return protocol.TextContent{Text: c.Name + ": " + protocol.Internal(facts.Private{}).EscapeURI(c.URI), Annotations: c.Annotations}
 		}
 		c.Icons = nil // since 2025-11-25
 		return c

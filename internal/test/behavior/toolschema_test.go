@@ -5,8 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"math/big"
+	"net/netip"
+	"net/url"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -175,6 +181,156 @@ func TestMediaWithoutType(t *testing.T) {
 				t.Errorf("%s: no error: %s", name, r.Raw)
 			} else if !strings.Contains(err.Error(), "has no MIMEType") {
 				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}
+
+// shade has a text form of its own, with methods on the pointer.
+type shade int
+
+func (s *shade) MarshalText() ([]byte, error) { return []byte{'a' + byte(*s)}, nil }
+func (s *shade) UnmarshalText(text []byte) error {
+	if len(text) != 1 {
+		return errors.New("want one letter")
+	}
+	*s = shade(text[0] - 'a')
+	return nil
+}
+
+// bag has types whose JSON is not that of their Go kind.
+type bag struct {
+	URL    url.URL             `json:"url"`
+	Ptr    *url.URL            `json:"ptr,omitempty"`
+	Links  map[string]*url.URL `json:"links"`
+	Big    map[string]big.Int  `json:"big"`
+	Shades map[shade][]shade   `json:"shades"`
+	Waits  []time.Duration     `json:"waits"`
+	At     time.Time           `json:"at"`
+	Addr   netip.Addr          `json:"addr"`
+}
+
+// What a client sends of a Go type reaches the function as it is, and so does the result
+// the client; behind an interface a value has the same JSON. A nil pointer is no result.
+func TestValuesPass(t *testing.T) {
+	link, err := url.Parse("https://example.com/a%20b?q=1#f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := bag{URL: *link, Ptr: link, Links: map[string]*url.URL{"a": link}, Big: map[string]big.Int{"n": *big.NewInt(1 << 62)}, Shades: map[shade][]shade{2: {0, 1}},
+		Waits: []time.Duration{time.Minute}, At: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Addr: netip.MustParseAddr("::1")}
+	s := harness.Bare(mcp.Options{})
+	s.MustAdd(
+		mcp.Tool("typed", func(_ *mcp.Frame, in bag) (bag, error) { return in, nil }),
+		mcp.Tool("pointer", func(_ *mcp.Frame, in *bag) (*bag, error) { return in, nil }),
+		mcp.Tool("any", func(_ *mcp.Frame, in bag) (any, error) { return in, nil }),
+		mcp.Tool("map", func(_ *mcp.Frame, in bag) (map[string]any, error) {
+			return map[string]any{"url": in.URL, "ptr": in.Ptr, "links": in.Links, "big": in.Big, "shades": in.Shades, "waits": in.Waits, "at": in.At, "addr": in.Addr}, nil
+		}),
+		mcp.Tool("built", func(_ *mcp.Frame, in bag) (*mcp.Result, error) { return mcp.NewResult().Structured(in), nil }),
+		mcp.Tool("nil", func(*mcp.Frame, struct{}) (*bag, error) { return nil, nil }),
+		mcp.Tool("nil.plain", func(*mcp.Frame, struct{}) (*struct{ N int }, error) { return nil, nil }),
+		mcp.Tool("nil.of", func(*mcp.Frame, struct{}) (*mcp.ResultOf[*bag], error) { return &mcp.ResultOf[*bag]{}, nil }),
+	)
+	harness.InEach(t, s, func(t *testing.T, rev protocol.Revision, c *mcptest.Client) {
+		for _, name := range []string{"typed", "pointer", "any", "map", "built"} {
+			if got := mcptest.Call[bag](c, name, whole); !reflect.DeepEqual(got, whole) {
+				t.Errorf("%s: got %+v, want %+v", name, got, whole)
+			}
+		}
+		for _, name := range []string{"nil", "nil.plain", "nil.of"} {
+			if r, err := c.TryCall(name, nil); err == nil || !strings.Contains(err.Error(), "does not match its output schema") {
+				t.Errorf("%s: %v, %v", name, r, err)
+			}
+		}
+	})
+}
+
+// Content that strict clients refuse costs the call with an error that says what to
+// write, in tools and in prompts. What can be sent in another form is.
+func TestContentOfHandlers(t *testing.T) {
+	two, none := 2.0, math.NaN()
+	png, wav, xml := []byte("\x89PNG\r\n\x1a\nrest"), []byte("RIFF\x00\x00\x00\x00WAVEfmt "), []byte("<?xml version='1.0'?><svg/>")
+	link := func(uri string) mcp.Content { return mcp.ResourceLink{URI: uri, Name: "n"} }
+	embedded := func(uri, kind string) mcp.Content {
+		return mcp.EmbeddedResource{Resource: mcp.ResourceContents{URI: uri, MIMEType: kind, Text: "t"}}
+	}
+	image := func(data []byte, kind string) mcp.Content { return mcp.ImageContent{Data: data, MIMEType: kind} }
+	audio := func(kind string) mcp.Content { return mcp.AudioContent{Data: wav, MIMEType: kind} }
+	noScheme, noType, noImage := "has no scheme: write it as clients read the resource", "is not a media type: write it as", "name one that begins with image/"
+	bad := []struct {
+		content mcp.Content
+		want    string
+	}{
+		{link(""), noScheme}, {link("a b"), noScheme}, {link("notes/a"), noScheme}, {link("/etc/passwd"), noScheme}, {link(`C:\x`), noScheme}, {link("1:a"), noScheme}, {link(":a"), noScheme},
+		{link(" note://a"), noScheme}, {link("é:a"), noScheme}, {&mcp.ResourceLink{URI: "a", Name: "n"}, noScheme}, {link("//host/a"), noScheme}, {link("#f"), noScheme},
+		{mcp.ResourceLink{URI: "a:b", Name: "n", MIMEType: "json"}, noType}, {embedded("", ""), noScheme}, {embedded("a.txt", ""), noScheme}, {embedded("a:b", "text"), noType}, {embedded("a:b", "text/plain;;"), noType},
+		{image(png, "png"), noType}, {image(png, "image/"), noType}, {image(png, "image/p ng"), noType}, {image(png, "image"), noType}, {image(png, "image/png;x=;"), noType}, {image(png, ".png"), noType},
+		{image(png, "text/plain"), noImage}, {image(png, "application/json"), noImage}, {image(wav, "audio/wav"), noImage}, {image(png, "video/mp4"), noImage}, {image([]byte("?"), "application/octet-stream"), "has no MIMEType"}, {image([]byte("?"), " \t"), "has no MIMEType"},
+		{audio("wav"), noType}, {audio("image/png"), "begins with audio/"}, {audio("text/plain; charset=utf-8"), "begins with audio/"},
+		{mcp.TextContent{Text: "a", Annotations: &mcp.Annotations{Priority: &two}}, "the Priority is 2"}, {mcp.ImageContent{Data: png, Annotations: &mcp.Annotations{Priority: &none}}, "the Priority is NaN"},
+		{mcp.TextContent{Text: "a", Annotations: &mcp.Annotations{Audience: []mcp.Role{"model"}}}, `the Audience has "model"`}, {mcp.ResourceLink{URI: "a:b", Name: "n", Annotations: &mcp.Annotations{Audience: []mcp.Role{""}}}, `the Audience has ""`},
+		{mcp.EmbeddedResource{Resource: mcp.ResourceContents{URI: "a:b"}, Annotations: &mcp.Annotations{Priority: &two}}, "the Priority is 2"},
+	}
+	good := []struct {
+		content mcp.Content
+		want    string
+	}{
+		{link("note://x/my notes"), "note://x/my%20notes"}, {link("note://x/ü/日"), "note://x/%C3%BC/%E6%97%A5"}, {link("note://x/a%20b"), "note://x/a%20b"}, {link("note:100%"), "note:100%25"}, {link("note:100%2"), "note:100%252"},
+		{link("note://x/<{y}>"), "note://x/%3C%7By%7D%3E"}, {link("urn:isbn:1"), "urn:isbn:1"}, {link("https://example.com/?q=a b#c d"), "https://example.com/?q=a%20b#c%20d"}, {link("file:///C:/My Files/a"), "file:///C:/My%20Files/a"},
+		{link("note://x/a\nb"), "note://x/a%0Ab"}, {link("data:text/plain,a b"), "data:text/plain,a%20b"}, {link("note:"), "note:"}, {link(`note:a\b"c`), "note:a%5Cb%22c"}, {link("a+b-c.1:x"), "a+b-c.1:x"}, {link("note:\xff"), "note:%FF"},
+		{embedded("note://x/my notes", "text/plain; charset=utf-8"), "note://x/my%20notes"}, {embedded("note:a", " "), "note:a"},
+		{image(png, " "), `image/png`}, {image(png, "IMAGE/PNG"), "IMAGE/PNG"}, {image(png, "image/png; q=1"), "image/png; q=1"}, {image(png, " image/x-own\n"), `"image/x-own"`}, {image(png, "application/octet-stream"), `"image/png"`},
+		{image(xml, ""), "image/svg+xml"}, {image([]byte("II*\x00"), ""), "image/tiff"}, {image([]byte("\x00\x00\x00\x18ftypheic"), ""), "image/heic"},
+		{audio("audio/webm; codecs=opus"), "audio/webm; codecs=opus"}, {audio("video/webm"), "video/webm"}, {audio("application/ogg"), "application/ogg"}, {audio("\t"), "audio/wav"},
+	}
+	s := harness.Bare(mcp.Options{})
+	add := func(name string, content mcp.Content) {
+		s.MustAdd(
+			mcp.Tool(name, func(*mcp.Frame, struct{}) (mcp.Content, error) { return content, nil }),
+			mcp.Tool(name+".built", func(*mcp.Frame, struct{}) (*mcp.Result, error) { return mcp.NewResult().Text("a").Add(content), nil }),
+			mcp.Tool(name+".typed", func(*mcp.Frame, struct{}) (*mcp.ResultOf[int], error) {
+				r := &mcp.ResultOf[int]{}
+				r.Add(content)
+				return r, nil
+			}),
+			mcp.Prompt(name, func(*mcp.Frame, struct{}) ([]mcp.PromptMessage, error) {
+				return []mcp.PromptMessage{{Role: mcp.RoleUser, Content: content}}, nil
+			}))
+	}
+	for i := range bad {
+		add(fmt.Sprint("bad", i), bad[i].content)
+	}
+	for i := range good {
+		add(fmt.Sprint("good", i), good[i].content)
+	}
+	harness.InEach(t, s, func(t *testing.T, rev protocol.Revision, c *mcptest.Client) {
+		for i, tt := range bad {
+			name := fmt.Sprint("bad", i)
+			_, prompt := c.TryGetPrompt(name, nil)
+			_, plain := c.TryCall(name, nil)
+			_, built := c.TryCall(name+".built", nil)
+			_, typed := c.TryCall(name+".typed", nil)
+			for _, err := range []error{prompt, plain, built, typed} {
+				if err == nil || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("%+v: %v, want %q", tt.content, err, tt.want)
+				}
+			}
+		}
+		for i, tt := range good {
+			_, isAudio := tt.content.(mcp.AudioContent)
+			name, want := fmt.Sprint("good", i), tt.want
+			if isAudio && !rev.Has(protocol.FeatureAudioContent) {
+				want = strings.Trim(want, `"`)
+			}
+			prompt, err := json.Marshal(c.GetPrompt(name, nil).Messages)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, raw := range []json.RawMessage{prompt, c.Call(name, nil).Raw, c.Call(name+".built", nil).Raw, c.Call(name+".typed", nil).Raw} {
+				if !strings.Contains(string(raw), want) {
+					t.Errorf("%+v: %s, want %s", tt.content, raw, want)
+				}
 			}
 		}
 	})

@@ -17,7 +17,7 @@ const (
 	maxFile        = 800    // lines
 	maxFunction    = 100    // lines
 	maxExported    = 1_120  // names that users see
-	maxLines       = 91_500 // of the library, without comments
+	maxLines       = 91_700 // of the library, without comments
 )
 
 // maxFiles limits the files of packages that grew too wide to be found one's way
