@@ -131,14 +131,30 @@ func (r *reader) union(f *Field, n node, depth int) {
 	}
 }
 
-// merge adds what allOf says.
+// merge adds what allOf says, and the members that other members bring.
 func (r *reader) merge(f *Field, n node, depth int) {
-	for _, part := range n.AllOf {
+	parts := slices.Clone(n.AllOf)
+	for _, text := range []json.RawMessage{n.Then, n.Else} {
+		if len(text) > 0 {
+			parts = append(parts, text)
+		}
+	}
+	for _, m := range members(n.Dependent) {
+		parts = append(parts, m.value)
+	}
+	for i, part := range parts {
 		if depth == 0 {
 			f.Cut = true
 			return
 		}
-		f.add(r.field(f.Name, part, depth-1))
+		branch := r.field(f.Name, part, depth-1)
+		if i >= len(n.AllOf) { // it holds at times
+			for i := range branch.Fields {
+				branch.Fields[i].Required = false
+			}
+			branch = Field{Fields: branch.Fields, Cut: branch.Cut}
+		}
+		f.add(branch)
 	}
 }
 
@@ -163,7 +179,7 @@ func (r *reader) addSiblings(f *Field, own json.RawMessage, depth int) {
 }
 
 // structural are the keywords that add members or items.
-var structural = []string{"properties", "patternProperties", "additionalProperties", "required", "allOf", "anyOf", "oneOf", "items", "prefixItems"}
+var structural = []string{"properties", "patternProperties", "additionalProperties", "unevaluatedProperties", "required", "allOf", "anyOf", "oneOf", "then", "else", "dependentSchemas", "items", "prefixItems"}
 
 // add adds what another schema says of the same value. Existing parts stay.
 func (f *Field) add(branch Field) {
@@ -203,6 +219,9 @@ func (f *Field) add(branch Field) {
 
 // object reads the members of an object.
 func (r *reader) object(f *Field, n node, depth int) {
+	if len(n.Additional) == 0 {
+		n.Additional = n.Unevaluated
+	}
 	f.Closed = f.Closed || string(bytes.TrimSpace(n.Additional)) == "false"
 	list := members(n.Properties)
 	if depth == 0 {
@@ -245,6 +264,9 @@ func (r *reader) list(f *Field, n node, depth int) {
 	if depth == 0 {
 		f.Cut = f.Cut || len(n.Items) > 0
 		return
+	}
+	if jsonx.Unmarshal(n.Items, &n.Prefix) == nil { // before 2020-12
+		n.Items = n.Further
 	}
 	for i, part := range n.Prefix {
 		f.First = append(f.First, r.field(fmt.Sprint(i+1), part, depth-1))
@@ -430,11 +452,16 @@ type node struct {
 	OneOf       []json.RawMessage `json:"oneOf"`
 	AnyOf       []json.RawMessage `json:"anyOf"`
 	AllOf       []json.RawMessage `json:"allOf"`
+	Then        json.RawMessage   `json:"then"`
+	Else        json.RawMessage   `json:"else"`
+	Dependent   json.RawMessage   `json:"dependentSchemas"`
 	Prefix      []json.RawMessage `json:"prefixItems"`
 	Items       json.RawMessage   `json:"items"`
+	Further     json.RawMessage   `json:"additionalItems"`
 	Properties  json.RawMessage   `json:"properties"`
 	Required    []string          `json:"required"`
 	Additional  json.RawMessage   `json:"additionalProperties"`
+	Unevaluated json.RawMessage   `json:"unevaluatedProperties"`
 	Patterns    json.RawMessage   `json:"patternProperties"`
 	Rules
 }
