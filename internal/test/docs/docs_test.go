@@ -195,6 +195,31 @@ var (
 	letters = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
+// TestMethodsOfPages checks that Frame (f), Server (s) and the clients (c) have the methods
+// that pages name in their sentences.
+func TestMethodsOfPages(t *testing.T) {
+	methods := map[string]bool{}
+	of := map[string]string{"Frame": "f", "Server": "s", "Client": "c"}
+	for _, m := range regexp.MustCompile(`(?m)^func \(\w+ \*?(Frame|Server|Client)\) (\w+)`).FindAllStringSubmatch(page(t, "../testdata/api.txt"), -1) {
+		methods[of[m[1]]+"."+m[2]] = true
+	}
+	named := regexp.MustCompile("`([fsc]\\.[A-Z]\\w*)[(`]")
+	found := 0
+	for _, name := range pages(t) {
+		if strings.HasPrefix(name, "from-") {
+			continue // which name those of others
+		}
+		for _, m := range named.FindAllStringSubmatch(page(t, name), -1) {
+			if found++; !methods[m[1]] && m[1] != "f.Done" && m[1] != "f.Err" {
+				t.Errorf("%s: there is no method %s", name, m[1])
+			}
+		}
+	}
+	if found < 30 {
+		t.Errorf("found %d names only", found)
+	}
+}
+
 // TestLinks: links within the repository lead to a file, and to a heading of it.
 func TestLinks(t *testing.T) {
 	total := 0

@@ -40,8 +40,8 @@ func TestLongWork(t *testing.T) {
 	c.Listen(protocol.SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{"config://app"}})
 	func() {
 		s.MustAdd(mcp.Tool("import", importRows, mcp.AsTask(nil)))
-		s.Remove(mcp.KindTool, "legacy_import") // clients that watch the list hear of it
-		s.ResourceUpdated("config://app")       // and those that watch this resource
+		s.Remove(mcp.KindTool, "legacy_import") // clients that watch the list are notified
+		s.ResourceUpdated("config://app")       // as are those that watch this resource
 	}()
 	c.WaitFor("notifications/tools/list_changed")
 	c.WaitFor("notifications/resources/updated")

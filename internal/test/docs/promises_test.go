@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
@@ -256,5 +259,75 @@ func TestCompatibility(t *testing.T) {
 	}
 	if _, version, ok := strings.Cut(text, "requires Go "); !ok || !strings.Contains(string(mod), "\ngo "+strings.SplitN(version, ". ", 2)[0]) {
 		t.Error("the version of Go is not that of go.mod")
+	}
+}
+
+// progress.md: a client of 2026-07-28 that closes its HTTP request cancels the call, and a
+// call of a session continues.
+func TestDisconnectedCalls(t *testing.T) {
+	gone, started, ended, release := make(chan bool, 1), make(chan bool, 1), make(chan error, 1), make(chan bool)
+	s := mcp.NewServer(mcp.Info{Name: "x", Version: "1"}, nil)
+	s.MustAdd(mcp.Tool("wait", func(f *mcp.Frame, _ struct{}) (string, error) {
+		started <- true
+		select {
+		case <-f.Done():
+		case <-release:
+		}
+		ended <- f.Err()
+		return "", nil
+	}))
+	handler := s.Handler()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/call") {
+			context.AfterFunc(r.Context(), func() { gone <- true })
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	post := func(ctx context.Context, path, session, body string) (http.Header, error) {
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {"wait"}, "Mcp-Protocol-Version": {protocol.V20260728.String()}}
+		switch {
+		case session != "":
+			r.Header = http.Header{"Content-Type": r.Header["Content-Type"], "Accept": r.Header["Accept"], "Mcp-Session-Id": {session}, "Mcp-Protocol-Version": {"2025-11-25"}}
+		case path != "/call":
+			r.Header = http.Header{"Content-Type": r.Header["Content-Type"], "Accept": r.Header["Accept"]}
+		}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			return nil, err
+		}
+		defer resp.Body.Close()
+		_, err = io.Copy(io.Discard, resp.Body)
+		return resp.Header, err
+	}
+	leave := func(session, body string) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() {
+			<-started
+			cancel()
+		}()
+		_, err := post(ctx, "/call", session, body)
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("the call was not made: %v", err)
+		}
+		<-gone
+	}
+	leave("", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wait","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"a","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`)
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the stateless call ended with %v", err)
+	}
+	headers, err := post(t.Context(), "/", "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave(headers.Get("Mcp-Session-Id"), `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"wait"}}`)
+	close(release)
+	if err := <-ended; err != nil {
+		t.Errorf("the call of the session ended with %v", err)
 	}
 }

@@ -44,7 +44,7 @@ func tellShipped(ctx context.Context, s *mcp.Server, id string) error {
 		return f.Log(protocol.LevelInfo, "your order was sent", "orders")
 	})
 	if errors.Is(err, mcp.ErrSessionNotFound) {
-		return nil // it has ended meanwhile
+		return nil // it has ended
 	}
 	return err
 }
