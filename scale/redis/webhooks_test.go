@@ -3,6 +3,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -15,6 +16,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -36,7 +38,9 @@ const hooksEngine = "TALARIA_TEST_WEBHOOKS_ENGINE"
 
 // What happens in TestWebhooks.
 const (
-	hookCount   = 40                     // subscriptions, of four principals
+	hookCount   = 40                     // subscriptions to all events, of four principals
+	hookRare    = 20                     // subscriptions of which each gets one event of a hundred
+	hookLate    = 4                      // subscriptions to a type that a deploy adds
 	hookEvery   = 200 * time.Millisecond // between two events
 	hookCycle   = 90 * time.Second       // in which a replica is killed, and then the engine
 	hookSilence = 2 * time.Minute        // two leases
@@ -50,27 +54,44 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// hookServer is a replica, or what emits.
-func hookServer(store scale.Store) *mcp.Server {
+// hookServer is a replica, or what emits. A late one has the type that a deploy adds.
+func hookServer(store scale.Store, late bool) *mcp.Server {
 	logger := zerolog.Nop()
 	s := mcp.NewServer(mcp.Info{Name: "ticks", Version: "1"}, &mcp.Options{
 		Store: store, StateKeys: [][]byte{[]byte("a secret of 16 bytes or more")}, Webhooks: &mcp.WebhookOptions{Loopback: true}, Logger: &logger,
 	})
-	s.MustAdd(mcp.EventType("tick", func(context.Context, struct{}, tick) (bool, error) { return true, nil }))
+	all := func(context.Context, struct{}, tick) (bool, error) { return true, nil }
+	s.MustAdd(mcp.EventType("tick", all), mcp.EventType("rare", func(_ context.Context, in tick, e tick) (bool, error) { return e.N%100 == in.N, nil }))
+	if late {
+		s.MustAdd(mcp.EventType("late", all))
+	}
 	return s
+}
+
+// hookOf returns the type and the arguments of a subscription, and by how much its events
+// differ.
+func hookOf(i int) (name string, arguments any, step int) {
+	switch {
+	case i < hookCount:
+		return "tick", nil, 1
+	case i < hookCount+hookRare:
+		return "rare", tick{i - hookCount}, 100
+	}
+	return "late", nil, 1
 }
 
 // tick is an event.
 type tick struct{ N int }
 
-// serveHooks is the main function of a replica, whose argument is its address.
+// serveHooks is the main function of a replica, whose arguments are its address and whether it
+// is late.
 func serveHooks(ctx context.Context, args []string) error {
 	store, err := Open(ctx, Options{URL: os.Getenv(hooksEngine), Prefix: "hooks"})
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	s := hookServer(store)
+	s := hookServer(store, args[1] == "true")
 	endpoint := s.Handler()
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		endpoint.ServeHTTP(w, r.WithContext(mcp.WithIdentity(r.Context(), &mcp.Identity{Subject: r.Header.Get("X-User")})))
@@ -110,19 +131,24 @@ func (r *hookReceiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		defer r.mu.Unlock()
 		path, now := req.URL.Path, time.Now()
 		r.got[path] = append(r.got[path], body.Data.N)
-		if before, ok := r.at[path]; ok {
+		if before, ok := r.at[path]; ok && strings.HasPrefix(path, "/tick/") {
 			r.silence = max(r.silence, now.Sub(before))
 		}
 		r.at[path] = now
 	}
 }
 
-// behind returns a subscription that has not received an event.
+// behind returns a subscription that has not received the last of n events.
 func (r *hookReceiver) behind(n int) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := range hookCount {
-		if path := fmt.Sprint("/", i); !slices.Contains(r.got[path], n) {
+	for i := range hookCount + hookRare + hookLate {
+		name, _, step := hookOf(i)
+		last := n - 1
+		if step > 1 {
+			last -= (last - (i - hookCount) + step) % step
+		}
+		if path := fmt.Sprint("/", name, "/", i); last >= 0 && !slices.Contains(r.got[path], last) {
 			return path
 		}
 	}
@@ -130,7 +156,7 @@ func (r *hookReceiver) behind(n int) string {
 }
 
 // Webhooks of three processes lose no event and keep their order, while a process ends or is
-// killed, and the engine is killed.
+// killed, a deploy adds a type, and the engine is killed.
 func TestWebhooks(t *testing.T) {
 	engine := start(t, "--appendonly", "yes", "--appendfsync", "always")
 	url := "redis://" + engine.address()
@@ -139,12 +165,12 @@ func TestWebhooks(t *testing.T) {
 	t.Cleanup(endpoint.Close)
 	var replicas [3]*process
 	var addresses [3]string
-	begin := func(i int) {
-		replicas[i] = launch(t, true, []string{hooksEngine + "=" + url, "GOMAXPROCS=1"}, os.Args[0], addresses[i])
+	begin := func(i int, late bool) {
+		replicas[i] = launch(t, true, []string{hooksEngine + "=" + url, "GOMAXPROCS=1"}, os.Args[0], addresses[i], fmt.Sprint(late))
 	}
 	for i := range replicas {
 		addresses[i] = testexec.FreeAddr(t)
-		begin(i)
+		begin(i, false)
 	}
 	subscribe := func(i, at int) error {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -154,11 +180,12 @@ func TestWebhooks(t *testing.T) {
 			return err
 		}
 		defer c.Close()
-		return c.Request(ctx, "events/subscribe", map[string]any{"name": "tick", "delivery": map[string]string{
-			"mode": "webhook", "url": fmt.Sprint(endpoint.URL, "/", i), "secret": "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 32)),
+		name, arguments, _ := hookOf(i)
+		return c.Request(ctx, "events/subscribe", map[string]any{"name": name, "arguments": arguments, "delivery": map[string]string{
+			"mode": "webhook", "url": fmt.Sprint(endpoint.URL, "/", name, "/", i), "secret": "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 32)),
 		}}, nil)
 	}
-	for i := range hookCount {
+	for i := range hookCount + hookRare {
 		if err := subscribe(i, i%3); err != nil {
 			t.Fatal(err)
 		}
@@ -168,29 +195,31 @@ func TestWebhooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(store.Close)
-	emitter := hookServer(store)
+	emitter := hookServer(store, true)
 	t.Cleanup(func() { _ = emitter.Shutdown(context.Background()) })
 
-	ctx, cancel := context.WithTimeout(t.Context(), max(*hooks, 5*time.Second))
+	ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(*hooks, time.Hour))
 	defer cancel()
 	again := map[int]bool{} // events that the log may have twice
 	n := 0
 	var emitting, refreshing sync.WaitGroup
 	emitting.Go(func() {
 		for ; ctx.Err() == nil; n++ {
-			for tries := 0; emitter.Emit(t.Context(), mcp.Occurrence{Name: "tick", Data: tick{n}, ID: fmt.Sprint(n)}) != nil; tries++ {
-				if again[n] = true; tries == 600 {
-					t.Errorf("event %d cannot be emitted", n)
-					return
+			for _, name := range []string{"tick", "rare", "late"} {
+				for tries := 0; emitter.Emit(t.Context(), mcp.Occurrence{Name: name, Data: tick{n}, ID: fmt.Sprint(n)}) != nil; tries++ {
+					if again[n] = true; tries == 600 {
+						t.Errorf("event %d cannot be emitted", n)
+						return
+					}
+					time.Sleep(100 * time.Millisecond)
 				}
-				time.Sleep(100 * time.Millisecond)
 			}
 			time.Sleep(hookEvery)
 		}
 	})
 	refreshing.Go(func() {
 		for ctx.Err() == nil {
-			_ = subscribe(rand.IntN(hookCount), rand.IntN(3)) // some replicas and the engine are down
+			_ = subscribe(rand.IntN(hookCount+hookRare), rand.IntN(3)) // some replicas and the engine are down
 			time.Sleep(hookEvery)
 		}
 	})
@@ -200,19 +229,32 @@ func TestWebhooks(t *testing.T) {
 		time.Sleep(300 * time.Millisecond)
 		engine.run()
 	}
+	late := func() { // at the first replica that the deploy has reached
+		for i := range hookLate {
+			if err := subscribe(hookCount+hookRare+i, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	if *hooks == 0 {
 		time.Sleep(time.Second)
 		replicas[0].end(t)
-		begin(0)
+		begin(0, true)
+		late()
 		time.Sleep(time.Second)
 		killEngine()
+		time.Sleep(2 * time.Second)
+		cancel()
 	}
 	for k := 0; *hooks > 0 && ctx.Err() == nil; k++ {
 		sleep(ctx, 20*time.Second)
 		if ctx.Err() == nil {
 			t.Logf("replica %d is killed", k%3)
 			replicas[k%3].kill()
-			begin(k % 3)
+			begin(k%3, true)
+		}
+		if k == 0 {
+			late()
 		}
 		if sleep(ctx, hookCycle-25*time.Second); ctx.Err() == nil {
 			killEngine()
@@ -222,21 +264,32 @@ func TestWebhooks(t *testing.T) {
 	<-ctx.Done()
 	emitting.Wait()
 	refreshing.Wait()
-	for end := time.Now().Add(hookSilence + time.Minute); r.behind(n-1) != ""; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(hookSilence + time.Minute); r.behind(n) != ""; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("subscription %s has not received event %d", r.behind(n-1), n-1)
+			t.Fatalf("subscription %s has not received its last of %d events", r.behind(n), n)
 		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	received, repeated := 0, 0
 	for path, got := range r.got {
+		var i int
+		if _, err := fmt.Sscan(path[strings.LastIndexByte(path, '/')+1:], &i); err != nil {
+			t.Fatal(path)
+		}
+		name, _, step := hookOf(i)
 		next := 0
+		switch name {
+		case "rare":
+			next = i - hookCount
+		case "late":
+			next = got[0]
+		}
 		for _, one := range got {
 			received++
 			switch {
 			case one == next:
-				next++
+				next += step
 			case one > next:
 				t.Fatalf("subscription %s: event %d came before %d", path, one, next)
 			case !again[one]:
