@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -126,14 +127,14 @@ func waitFor(ctx context.Context, goroutines *sync.WaitGroup) {
 }
 
 // current returns the connection. While the client reconnects it waits, up to
-// Options.Timeout.
+// Options.ReconnectWait.
 func (l *lifecycle) current(ctx context.Context) (*connection, error) {
 	if conn := l.conn.Load(); conn != nil {
 		return conn, nil
 	}
-	if l.client.opts.Timeout > 0 {
+	if wait := cmp.Or(l.client.opts.ReconnectWait, l.client.opts.Timeout); wait > 0 {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(ctx, l.client.opts.Timeout)
+		ctx, stop = context.WithTimeout(ctx, wait)
 		defer stop()
 	}
 	for {

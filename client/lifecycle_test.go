@@ -42,6 +42,25 @@ func crashing(t *testing.T, rev string) *testTransport {
 
 func exactly() *Backoff { return &Backoff{Jitter: -1} }
 
+// A call waits for a connection as long as ReconnectWait says.
+func TestReconnectWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opts := only(protocol.V20260728)
+		opts.Reconnect, opts.ReconnectWait = exactly(), 100*time.Millisecond
+		c := connect(t, crashing(t, "2026-07-28"), opts)
+		if _, err := c.Call(t.Context(), "crash", nil); !errors.Is(err, ErrConnection) {
+			t.Errorf("crash: %v", err)
+		}
+		began := time.Now()
+		if _, err := c.Call(t.Context(), "other", nil); !errors.Is(err, ErrTimeout) || time.Since(began) != opts.ReconnectWait {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		if err := c.WaitReady(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // A server that crashed is started again; what was under way fails at once
 // unless sending it again is safe.
 func TestReconnect(t *testing.T) {

@@ -160,6 +160,9 @@ type Options struct {
 	// NoReconnect stays disconnected after that. A session that the server has ended
 	// is renewed nevertheless, unless the call that finds it out has Retry(1).
 	NoReconnect bool
+	// ReconnectWait is how long a request waits for a connection while the client
+	// reconnects; 0 means Timeout.
+	ReconnectWait time.Duration
 	// HealthCheck is how often a connection on which nothing has come since the last
 	// time is pinged; 0 means never. One that does not answer within HealthTimeout,
 	// 0 meaning 5 seconds, is lost.

@@ -108,7 +108,7 @@ func (c *connection) options() *client.Options {
 	o.Roots, o.Sample, o.SampleTools, o.Elicit, o.ElicitURL = nil, nil, false, nil, nil
 	o.Capabilities, o.OnRequest = c.caps, c.asked
 	o.Tasks, o.LaxCapabilities, o.NoCache, o.Cache, o.Pin, o.CheckArguments = client.TasksOff, true, true, nil, nil, false
-	o.Logger = g.log
+	o.Logger, o.ReconnectWait = g.log, listWait
 	o.Listen = &client.Filter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true}
 	state, notified, resumed := o.OnState, o.OnNotification, o.OnResumed
 	o.OnState = func(s client.State, err error) {
