@@ -22,6 +22,7 @@ const (
 	maxText  = 40_000
 	maxMedia = 1 << 20 // images and audio
 	maxFault = 4 << 10
+	maxKind  = 100
 )
 
 // result returns the result for a response to op, whose request went to address.
@@ -34,6 +35,9 @@ func result(op *operation, address *url.URL, res *http.Response, args tree, secr
 		return textResult(secrets.Masked(heads(res))), nil
 	}
 	kind := origin.MediaType(res)
+	if _, _, err := mime.ParseMediaType(kind); err != nil || len(kind) > maxKind || !strings.Contains(kind, "/") {
+		kind = "" // not a media type: the bytes decide
+	}
 	limit := maxText
 	isMedia := strings.HasPrefix(kind, "image/") && kind != "image/svg+xml" || strings.HasPrefix(kind, "audio/")
 	if isMedia {
@@ -154,7 +158,7 @@ func shownKind(kind string) string {
 	if kind == "" {
 		return "application/octet-stream"
 	}
-	return visible.Line(kind, 100)
+	return visible.Line(kind, maxKind)
 }
 
 // failure returns the result for a status other than success: a redirect that was not

@@ -95,7 +95,9 @@ func TestMedia(t *testing.T) {
 	for kind, want := range map[string]string{
 		"image/png": "protocol.ImageContent image/png", "audio/mpeg": "protocol.AudioContent audio/mpeg",
 		"application/pdf": "protocol.EmbeddedResource application/pdf", "application/octet-stream": "protocol.EmbeddedResource application/octet-stream",
-		"image/svg+xml": "protocol.TextContent ",
+		"image/svg+xml": "protocol.TextContent ", "pdf": "protocol.EmbeddedResource application/octet-stream", "image/": "protocol.EmbeddedResource application/octet-stream",
+		"image/p ng": "protocol.EmbeddedResource application/octet-stream", "application/pdf, application/pdf": "protocol.EmbeddedResource application/octet-stream",
+		"application/" + strings.Repeat("x", 200): "protocol.EmbeddedResource application/octet-stream", "image/png; q": "protocol.ImageContent image/png",
 	} {
 		api.answer = func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", kind)
