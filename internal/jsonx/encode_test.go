@@ -106,6 +106,15 @@ func (c *changing) MarshalJSON() ([]byte, error) {
 	return strconv.AppendInt(nil, int64(c.N), 10), nil
 }
 
+// table and single are held by an interface without a pointer to them.
+type (
+	table  map[string]int
+	single struct{ p *int }
+)
+
+func (m *table) MarshalJSON() ([]byte, error)  { return strconv.AppendInt(nil, int64(len(*m)), 10), nil }
+func (s *single) MarshalText() ([]byte, error) { return strconv.AppendInt(nil, int64(*s.p), 10), nil }
+
 type holder[T any] struct {
 	V T
 	P *T
@@ -136,6 +145,9 @@ func TestEncoderMethodsEverywhere(t *testing.T) {
 		"empty URL":          {url.URL{}, `""`},
 		"opaque URL":         {url.URL{Scheme: "mailto", Opaque: "a@b"}, `"mailto:a@b"`},
 		"changing":           {changing{1}, `2`},
+		"map with methods":   {table{"a": 1}, `1`},
+		"nil with methods":   {table(nil), `0`},
+		"one pointer":        {single{new(7)}, `"7"`},
 		"list":               {[]pointerText{{"a"}}, `["*a"]`},
 		"array":              {[2]pointerJSON{{"a"}, {"b"}}, `[[1,2,"a"],[1,2,"b"]]`},
 		"array in an array":  {[1][1]pointerText{{{"a"}}}, `[["*a"]]`},

@@ -132,7 +132,7 @@ func TestURLs(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`{"One":"https://a:b@c"}`: "cannot decode /One: a URL with credentials", `{"List":["/%ff"]}`: "/List/0: a URL with credentials, or with bytes",
+		`{"One":"https://a:b@c"}`: "cannot decode /One: a URL with credentials", `{"List":["/%ff"]}`: "/List/0: a URL with credentials, or with bytes", `{"Ptr":"//%ff/"}`: "/Ptr: a URL with credentials, or with bytes",
 		`{"Map":{"a":":"}}`: "/Map/a: parse", `{"One":1}`: "number",
 	} {
 		if err := jsonx.Unmarshal([]byte(text), new(urls)); err == nil || !strings.Contains(err.Error(), want) {

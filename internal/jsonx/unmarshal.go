@@ -292,7 +292,7 @@ func (n *numbering) value(r *reader) (err error) {
 		return nil
 	case kind == String && r.url:
 		u, err := url.Parse(unquoted(n.next()))
-		if err == nil && (u.User != nil || !utf8.ValidString(u.Path+u.Fragment)) {
+		if err == nil && (u.User != nil || !utf8.ValidString(u.Host+u.Path+u.Fragment)) {
 			err = errors.New("a URL with credentials, or with bytes that are not UTF-8, has to be read as a string")
 		}
 		text, _ := json.Marshal(u) // as an object of its fields
