@@ -110,11 +110,11 @@ func headers(h http.Header) []Header {
 
 // The parts of the addresses in a text that may have secrets.
 var (
-	queries = regexp.MustCompile(`(/[^\s"'<>?]*)\?[^\s"'<>]+`)
+	queries = regexp.MustCompile(`(/[^\s"'<>?#]*)[?#][^\s"'<>]+|[?#][^\s"'<>=]*=[^\s"'<>]+`)
 	users   = regexp.MustCompile(`//[^\s"'<>/?@]*@`)
 )
 
-// withoutQueries returns a text without the queries and the users of the addresses in it, as
+// withoutQueries returns a text without the queries, fragments and users of the addresses in it, as
 // Exchange.URL is.
 func withoutQueries(text string) string {
 	return users.ReplaceAllString(queries.ReplaceAllString(text, "$1?***"), "//")

@@ -109,7 +109,8 @@ func FuzzExchange(f *testing.F) {
 		if strings.Contains(around, key) || strings.ContainsAny(after, "/@") {
 			return // it is not the address
 		}
-		for _, address := range []string{"http://ann:" + key + "@x.example/mcp?key=" + key + "&b=c", "/y?" + key, "https://x.example/?a=b%20" + key} {
+		for _, address := range []string{"http://ann:" + key + "@x.example/mcp?key=" + key + "&b=c", "/y?" + key, "https://x.example/?a=b%20" + key,
+			"https://x.example/back#access_token=" + key, "?code=" + key, "back?code=" + key} {
 			text := before + address + " " + after
 			var got Exchange
 			rt := Exchanging(tripper(func(r *http.Request) (*http.Response, error) {
