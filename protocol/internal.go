@@ -7,11 +7,10 @@ import (
 	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
-// Internal is for package wire, which encodes what is made here for a revision, and for
-// package client. Others cannot call it.
+// Internal is for the packages mcp, client and wire of this module. Others cannot call it.
 func Internal(facts.Private) internals { return internals{} }
 
-// internals are the functions that package wire shares.
+// internals are the functions that those packages share.
 type internals struct{}
 
 // AppendContent appends c as the newest revision has it.

@@ -46,7 +46,7 @@ type devCommand struct {
 	listener net.Listener    // nil for standard input and output
 	input    *os.File        // standard input
 	left     context.Context // ends with standard input
-	stay     func() bool     // undoes that the end of left ends the wait for a change; nil before such a wait
+	stay     func() bool     // lets the command outlive left again; nil before the wait for a first program
 	end      context.CancelFunc
 
 	offered *proxy.Proxy // nil before the first program runs

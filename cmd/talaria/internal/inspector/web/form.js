@@ -245,7 +245,7 @@ function pick(n, i) {
   }
 }
 
-// several tells whether a list is values of a choice, each at most once: the one kind of list that a question has.
+// several reports whether a list is values of a choice, each at most once: the one kind of list that a question has.
 const several = ({ c, items }, { of }) => of.startsWith('question') && c.item?.kind === 'choice' && !c.item.count && !c.first?.length
   && items.every((x, i) => items.findIndex(y => y.text === x.text) === i && c.item.options.some(o => o.value === x.text))
 
