@@ -42,6 +42,20 @@ func testTooLong(t *testing.T, tr harness.TransportUnderTest, rev protocol.Revis
 		{"two ids", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":` + text + `,"id":9}`, ``},
 		{"batch", `[{"jsonrpc":"2.0","id":7,"method":"tools/call","params":` + text + `}]`, ``},
 		{"no JSON", text[3:], ``},
+		{"a prompt", `{"jsonrpc":"2.0","id":7,"method":"prompts/get","params":` + text + `}`, `7`},
+		{"a resource", `{"jsonrpc":"2.0","id":"r","method":"resources/read","params":` + text + `}`, `"r"`},
+		{"a completion", `{"jsonrpc":"2.0","params":` + text + `,"method":"completion/complete","id":-7}`, `-7`},
+		{"a method that is not there", `{"jsonrpc":"2.0","params":` + text + `,"method":"no/such","id":7}`, `7`},
+		{"a large number", `{"jsonrpc":"2.0","params":` + text + `,"method":"ping","id":9007199254740993}`, `9007199254740993`},
+		{"a fraction of zero", `{"jsonrpc":"2.0","params":` + text + `,"method":"ping","id":7.0}`, `7.0`},
+		{"an empty id", `{"jsonrpc":"2.0","params":` + text + `,"method":"ping","id":""}`, `""`},
+		{"an escaped name", `{"jsonrpc":"2.0","params":` + text + `,"method":"ping","\u0069d":7}`, `7`},
+		{"an id that is a list", `{"jsonrpc":"2.0","params":` + text + `,"method":"tools/call","id":[7]}`, ``},
+		{"an id that is true", `{"jsonrpc":"2.0","params":` + text + `,"method":"tools/call","id":true}`, ``},
+		{"a list for params", `{"jsonrpc":"2.0","params":[` + text + `,{"id":9}],"method":"tools/call","id":7}`, `7`},
+		{"text for params", `{"jsonrpc":"2.0","params":"` + strings.Repeat("x", limit) + `","method":"tools/call","id":7}`, `7`},
+		{"a member of its own", `{"jsonrpc":"2.0","more":` + text + `,"method":"tools/call","id":7}`, `7`},
+		{"a long method", `{"jsonrpc":"2.0","method":"` + strings.Repeat("x", limit) + `","id":7}`, `7`},
 	}
 	p := harness.Join(t, tr, rev, harness.Fixture(t, &mcp.Options{Limits: mcp.Limits{Message: limit}}))
 	for _, test := range tests {
