@@ -343,3 +343,35 @@ func TestIdle(t *testing.T) {
 		})
 	}
 }
+
+// TestShare: the connection of a session to an upstream that has become modern has the key by
+// which upstream.key finds it, so that it is not left over when the session ends.
+func TestShare(t *testing.T) {
+	for name, c := range map[string]struct {
+		each      bool
+		was, want connKey
+	}{
+		"a session":          {false, connKey{caller: "ada", session: "1", caps: "{}"}, connKey{modern: true, caps: "{}"}},
+		"stdio":              {false, connKey{stdio: true, caps: "{}"}, connKey{modern: true, caps: "{}"}},
+		"a session with For": {true, connKey{caller: "ada", session: "1", caps: "{}"}, connKey{modern: true, caller: "ada", caps: "{}"}},
+	} {
+		u := &upstream{}
+		if c.each {
+			u.For = func(*mcp.Frame) (string, client.Transport, error) { return "ada", nil, nil }
+		}
+		p := &pool{max: 10, all: map[poolKey]*connection{}}
+		first, second := &connection{upstream: u}, &connection{upstream: u}
+		first.is.Store(&c.was)
+		p.all[poolKey{u, c.was}] = first
+		p.share(first)
+		if got := p.find(u, c.want); got != first || len(p.all) != 1 || first.key() != c.want {
+			t.Errorf("%s: the key is %+v", name, first.key())
+		}
+		second.is.Store(&c.was) // of another session; the key is taken
+		p.all[poolKey{u, c.was}] = second
+		p.share(second)
+		if p.find(u, c.was) != second || p.find(u, c.want) != first {
+			t.Errorf("%s: the second connection has %+v", name, second.key())
+		}
+	}
+}

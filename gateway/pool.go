@@ -72,14 +72,18 @@ func (p *pool) get(f *mcp.Frame, u *upstream, key connKey, t client.Transport) (
 	return c, nil
 }
 
-// share takes a connection, which is to a modern upstream, for all sessions of its caller: it
-// was opened before the era was known. If there is such a connection already, it is not taken.
+// share takes a connection, which is to a modern upstream, for all whose key names it by now: it
+// was opened before the era was known, or for a session of a legacy upstream. If there is such a
+// connection already, it is not taken.
 func (p *pool) share(c *connection) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	key := c.key()
 	before := poolKey{c.upstream, key}
 	key.modern, key.session, key.stdio = true, "", false
+	if c.upstream.For == nil { // as upstream.key has it
+		key.caller = ""
+	}
 	if after := (poolKey{c.upstream, key}); p.all[before] == c && p.all[after] == nil {
 		delete(p.all, before)
 		p.all[after] = c
