@@ -1,6 +1,7 @@
 package origin
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -18,10 +19,19 @@ const mask = "[hidden]"
 // them for example; no result and no error shows them.
 type Secrets struct{ values []string }
 
-// Add notes a value, and its forms in a URL.
+// jsonForm writes a text as JSON that escapes no more than it has to.
+var jsonForm = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+
+// Add notes a value, and its forms in a URL and in JSON, of which some escapes slashes or
+// what HTML needs.
 func (s *Secrets) Add(value string) {
-	for _, v := range []string{value, url.QueryEscape(value), strings.ReplaceAll(url.QueryEscape(value), "+", "%20")} {
-		if len(value) >= minSecret && !slices.Contains(s.values, v) {
+	if len(value) < minSecret {
+		return
+	}
+	query, plain := url.QueryEscape(value), jsonForm.Replace(value)
+	html, _ := json.Marshal(value) // a text encodes
+	for _, v := range []string{value, query, strings.ReplaceAll(query, "+", "%20"), plain, strings.ReplaceAll(plain, "/", `\/`), string(html[1 : len(html)-1])} {
+		if !slices.Contains(s.values, v) {
 			s.values = append(s.values, v)
 		}
 	}
@@ -47,16 +57,30 @@ func (s *Secrets) Note(header http.Header, query string, r *http.Request) {
 		s.Add(password)
 	}
 	before, _ := url.ParseQuery(query)
-	for name, values := range r.URL.Query() {
-		for _, value := range values {
-			if !slices.Contains(before[name], value) {
-				s.Add(value)
-			}
-			if value == "" { // the whole of it is a key
-				s.Add(name)
-			}
+	for _, part := range queryParts(r.URL.RawQuery) {
+		name, value, _ := strings.Cut(part, "=")
+		if slices.Contains(before[unescaped(name)], unescaped(value)) || slices.Contains(queryParts(query), part) {
+			continue
 		}
+		if value == "" { // the whole of it is a key
+			value = name
+		}
+		s.Add(value) // as it was sent
+		s.Add(unescaped(value))
 	}
+}
+
+// queryParts returns the parts of a query, which some servers separate by semicolons.
+func queryParts(query string) []string {
+	return strings.FieldsFunc(query, func(r rune) bool { return r == '&' || r == ';' })
+}
+
+// unescaped returns a part of a query without its escapes; one with others as it is.
+func unescaped(part string) string {
+	if text, err := url.QueryUnescape(part); err == nil {
+		return text
+	}
+	return part
 }
 
 // Masked returns a text without secrets, and without the beginning of one that the text was
@@ -91,7 +115,7 @@ func Hidden(err error, r *http.Request) error {
 }
 
 // public are the headers of a message without credentials, besides those of arguments.
-var public = []string{"Accept", "Accept-Encoding", "Content-Type", "Last-Event-Id", "Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version", "User-Agent"}
+var public = []string{"Accept", "Accept-Encoding", "Content-Type", "Last-Event-Id", "Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version", "Origin", "User-Agent"}
 
 // plain returns the headers of a message without credentials.
 func plain(r *http.Request) http.Header {

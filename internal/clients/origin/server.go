@@ -132,7 +132,7 @@ var seed = sync.OnceValue(maphash.MakeSeed)
 // this process.
 func Shown(u *url.URL) string {
 	shown := *u
-	parts := strings.FieldsFunc(u.RawQuery, func(r rune) bool { return r == '&' || r == ';' })
+	parts := queryParts(u.RawQuery)
 	for i, part := range parts {
 		name, value, ok := strings.Cut(part, "=")
 		if !ok {
