@@ -191,7 +191,7 @@ func (r *serverReader) checkURL() {
 	s := &r.server
 	u, err := url.Parse(s.URL)
 	if err != nil || u.Host == "" {
-		r.fault("url", "is no address; write one such as https://example.com/mcp")
+		r.fault("url", "is not an address; write one such as https://example.com/mcp")
 		return
 	}
 	web := u.Scheme == "http" || u.Scheme == "https"
