@@ -2,6 +2,8 @@ package bus
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/talaria-go/mcp/internal/replica"
@@ -11,7 +13,8 @@ import (
 
 // Guard returns a store as servers use it: whatever its code does, each call
 // returns, and what it returns fits what it was asked for, as scale.Checked says. The context
-// of a call ends after replica.StoreTimeout, unless the store is scale.Bounded.
+// of a call ends after replica.StoreTimeout, unless the store is scale.Bounded. The error of a
+// call that ends by that wraps scale.ErrUnavailable: a change may have happened.
 func Guard(store scale.Store) scale.Store {
 	_, bounded := store.(scale.Bounded)
 	return guardedStore{scale.Checked(store), bounded}
@@ -34,12 +37,22 @@ type guardedStore struct {
 // try calls fn, and returns whatever fn does.
 func (g guardedStore) try(ctx context.Context, fn func(ctx context.Context) error) (err error) {
 	if !g.inline {
-		ctx, cancel := context.WithTimeout(ctx, replica.StoreTimeout)
-		defer cancel()
-		return safely.Try(func() error { return fn(ctx) })
+		return within(ctx, fn)
 	}
 	if failure := safely.Call(func() { err = fn(ctx) }); failure != nil {
 		return failure
+	}
+	return err
+}
+
+// within calls fn on a goroutine of its own, with a context that ends after
+// replica.StoreTimeout.
+func within(ctx context.Context, fn func(ctx context.Context) error) error {
+	short, cancel := context.WithTimeout(ctx, replica.StoreTimeout)
+	defer cancel()
+	err := safely.Try(func() error { return fn(short) })
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && !errors.Is(err, scale.ErrUnavailable) {
+		err = fmt.Errorf("%w: it has not answered within %v: %w", scale.ErrUnavailable, replica.StoreTimeout, err)
 	}
 	return err
 }
@@ -63,9 +76,7 @@ func (g guardedStore) get(ctx context.Context, looks []scale.GetOp) (found []sca
 
 // getApart is Get on a goroutine of its own.
 func (g guardedStore) getApart(ctx context.Context, looks []scale.GetOp) (found []scale.Entry, err error) {
-	ctx, cancel := context.WithTimeout(ctx, replica.StoreTimeout)
-	defer cancel()
-	err = safely.Try(func() (err error) { found, err = g.Store.Get(ctx, looks...); return err })
+	err = within(ctx, func(ctx context.Context) (err error) { found, err = g.Store.Get(ctx, looks...); return err })
 	return found, err
 }
 
@@ -125,9 +136,7 @@ func (w *guardedWatcher) Add(ctx context.Context, subjects ...string) error {
 	if w.failed != nil {
 		return w.failed
 	}
-	ctx, cancel := context.WithTimeout(ctx, replica.StoreTimeout)
-	defer cancel()
-	return safely.Try(func() error { return w.Watcher.Add(ctx, subjects...) })
+	return within(ctx, func(ctx context.Context) error { return w.Watcher.Add(ctx, subjects...) })
 }
 
 // Remove implements scale.Watcher.

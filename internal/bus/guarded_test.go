@@ -9,6 +9,7 @@ import (
 
 	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/safely"
+	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/scale"
 )
 
@@ -73,9 +74,13 @@ func (hanging) Remove(...string) {}
 
 func (hanging) Close() {}
 
-// Each use of a store ends after a time.
+// Each use of a store ends after a time, with an error that says that it may have happened.
 func TestGuardTimeout(t *testing.T) {
 	key := registrationKey("x")
+	sealer, err := seal.New("post", []byte("a secret of 16 bytes or more"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, use := range map[string]func(ctx context.Context, s scale.Store) error{
 		"Get": func(ctx context.Context, s scale.Store) error {
 			_, err := s.Get(ctx, scale.GetOp{Key: key})
@@ -98,6 +103,13 @@ func TestGuardTimeout(t *testing.T) {
 			_, err := s.Take(ctx, scale.Take{Box: "x", Reader: "r", TTL: time.Minute})
 			return err
 		},
+		"Bus.SendUnchecked": func(ctx context.Context, s scale.Store) error {
+			err := New(Config{Store: s, Seal: sealer}).SendUnchecked(ctx, "x", "kind", nil)
+			if !errors.Is(err, ErrMaybeDelivered) {
+				t.Errorf("%v", err)
+			}
+			return err
+		},
 		"Watcher.Add": func(ctx context.Context, s scale.Store) error {
 			return s.Watch(func(string, scale.Message) {}, func() {}).Add(ctx, "x")
 		},
@@ -106,7 +118,7 @@ func TestGuardTimeout(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begun := time.Now()
 				err := use(t.Context(), Guard(hanging{scale.NewLocal()}))
-				if took := time.Since(begun); !errors.Is(err, context.DeadlineExceeded) || took != replica.StoreTimeout {
+				if took := time.Since(begun); !errors.Is(err, scale.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) || took != replica.StoreTimeout {
 					t.Errorf("%v after %v", err, took)
 				}
 			})
