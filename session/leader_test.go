@@ -160,6 +160,26 @@ func TestSavedAnswersBound(t *testing.T) {
 	})
 }
 
+// Only the follower that reads a box makes room in it.
+func TestSavedAnswersAcknowledged(t *testing.T) {
+	together(t, func(t *testing.T, f *team) {
+		answers, s := f.all[0].resumer.answers, f.here(0)
+		if err := answers.use(s, 1, 100, 0, func(*answerBox) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		answers.lead(f.id, 1, "newer")
+		for _, tt := range []struct {
+			reader string
+			want   int
+		}{{"overtaken", savedAnswerOverhead + 100}, {"newer", 0}} {
+			answers.acknowledge(f.id, 1, tt.reader)
+			if got := answers.bytes.Used(); got != tt.want {
+				t.Errorf("%d bytes count after %s has read, want %d", got, tt.reader, tt.want)
+			}
+		}
+	})
+}
+
 // A box from which the store has dropped what an earlier follower has read serves the next
 // ones.
 func TestFollowerAfterDrops(t *testing.T) {

@@ -223,7 +223,7 @@ func (r *resumer) handleMessage(message bus.Message) {
 	case a.Left:
 		r.answers.leave(a.Session, a.Reader, from)
 	case l != nil:
-		r.answers.acknowledge(a.Session, from.stream)
+		r.answers.acknowledge(a.Session, from.stream, a.Reader)
 	case !r.closed.Load() && r.leading.Take(a.Session, 1) == nil:
 		l = &leader{resumer: r, ask: a, from: from, session: s, news: make(chan struct{}, 1)}
 		if s != nil {

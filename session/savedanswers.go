@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/core"
+	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/internal/share"
@@ -89,7 +90,7 @@ func (l *savedAnswers) settle() {
 // answer the session is saved.
 func (l *savedAnswers) wait() {
 	for begun := time.Now(); l.to.Load() > 0 && time.Since(begun) < replica.StoreTimeout; {
-		time.Sleep(waitStep)
+		_ = pause.For(context.Background(), waitStep) // whose context does not end
 	}
 }
 
@@ -180,10 +181,14 @@ func (l *savedAnswers) lead(session string, stream uint64, reader string) {
 	l.update(session, stream, func(b *answerBox) { b.led, b.reader = true, reader })
 }
 
-// acknowledge notes that the reader of a box has what is there, or soon reads it: it makes
-// room.
-func (l *savedAnswers) acknowledge(session string, stream uint64) {
-	l.update(session, stream, func(b *answerBox) { l.free(b, b.size) })
+// acknowledge notes that the reader of a box, if it is that one, has what is there, or soon
+// reads it: it makes room.
+func (l *savedAnswers) acknowledge(session string, stream uint64, reader string) {
+	l.update(session, stream, func(b *answerBox) {
+		if b.reader == reader {
+			l.free(b, b.size)
+		}
+	})
 }
 
 // leave notes that a reader has left whose client has the event last.
