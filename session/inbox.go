@@ -84,6 +84,12 @@ func readerName(node string, opening uint64, stream string) string {
 	return readerSubject(node) + "/" + strconv.FormatUint(opening, 36) + "+" + stream
 }
 
+// renamed returns the name of a reader with another stream.
+func renamed(reader, stream string) string {
+	opening, _, _ := strings.Cut(reader, "+")
+	return opening + "+" + stream
+}
+
 // leftName is the reader of a box after the reader of stream has left.
 func leftName(stream string) string { return "+" + stream }
 
@@ -238,9 +244,9 @@ func (b *inbox) hint(rev scale.Rev) {
 	}
 }
 
-// take makes the newest stream here the reader. Its client has what comes up to the event
-// last, "" if it does not say.
-func (b *inbox) take(ctx context.Context, last string) error {
+// take makes the newest stream here the reader, for the stream out. The client of that has what
+// comes up to the event last, "" if it does not say.
+func (b *inbox) take(ctx context.Context, out *outStream, last string) error {
 	s, m := b.session, b.manager
 	defer b.lock()()
 	after := scale.Unread
@@ -259,8 +265,7 @@ func (b *inbox) take(ctx context.Context, last string) error {
 	}
 	me, resumed := b.newReader(), ""
 	if own {
-		opening, _, _ := strings.Cut(me, "+")
-		resumed = opening + "+" + strconv.FormatUint(from.node, 36) + "." + strconv.FormatUint(from.event, 36)
+		resumed = renamed(me, strconv.FormatUint(from.node, 36)+"."+strconv.FormatUint(from.event, 36))
 	}
 	m.inboxes.Store(b.box, s) // hints may come before the reply
 	found, err := b.manager.takeBox(ctx, scale.Take{Box: b.box, Reader: me, Resume: resumed, After: after, TTL: m.ttl()})
@@ -290,6 +295,7 @@ func (b *inbox) take(ctx context.Context, last string) error {
 	if len(b.batch) == 0 {
 		b.sent = b.pos
 	}
+	out.stream, out.sent = streamOf(b.reader), b.sent
 	if found.Last > b.pos || b.unsure || len(b.batch) > 0 || b.pending {
 		b.hint(0)
 	}
@@ -370,11 +376,17 @@ func (b *inbox) newReader() string {
 
 // succeed makes an older stream here the reader after the stream of me has ended, unless the
 // client of that has come back elsewhere. It returns what was not sent to the box, and
-// reports whether the stream reads. The store is in use.
+// reports whether the stream reads. If both are one stream to which the client has come back
+// twice, the older connection may be the one that it uses: that gets what follows its own last
+// message. The store is in use.
 func (b *inbox) succeed(me string) bool {
 	s, m := b.session, b.manager
 	s.mu.Lock()
 	t := scale.Take{Box: b.box, From: me, Reader: b.newReader(), After: b.sent, TTL: m.ttl()}
+	out := s.outbox.newest()
+	if out != nil && out.stream == streamOf(me) {
+		t.Reader, t.After = renamed(t.Reader, out.stream), out.sent
+	}
 	s.mu.Unlock()
 	_, err := m.takeBox(m.ctx, t)
 	s.mu.Lock()
@@ -386,7 +398,10 @@ func (b *inbox) succeed(me string) bool {
 		time.AfterFunc(retryInterval, func() { s.hint(0) })
 	default:
 		b.clear()
-		b.reader, b.pos, b.pending, b.checked = t.Reader, t.After, true, time.Now()
+		b.reader, b.pos, b.sent, b.pending, b.checked = t.Reader, t.After, t.After, true, time.Now()
+		if out != nil {
+			out.stream, out.sent = streamOf(t.Reader), t.After
+		}
 	}
 	return err == nil
 }
@@ -505,22 +520,24 @@ func (b *inbox) next(out *outStream) (id string, message []byte) {
 	}
 	m := b.batch[0]
 	b.batch = b.batch[1:]
-	b.sent = m.Rev
+	b.sent, out.sent = m.Rev, m.Rev
 	b.session.outbox.free(len(m.Data))
-	return b.eventID(0), m.Data
+	return b.eventID(streamOf(b.reader), b.sent, 0), m.Data
 }
 
 // own returns the id of an event that is not in the box: of a stream that begins, or of a
 // change of which all replicas notify their own streams. s.mu is held.
-func (b *inbox) own() string { return b.eventID(b.manager.numbers.unasked.Add(1)) }
+func (b *inbox) own() string {
+	return b.eventID(streamOf(b.reader), b.sent, b.manager.numbers.unasked.Add(1))
+}
 
-// eventID returns the id of an event after the last message that was sent. s.mu is held.
-func (b *inbox) eventID(local uint64) string {
+// eventID returns the id of an event of a stream after the message sent. s.mu is held.
+func (b *inbox) eventID(stream string, sent scale.Rev, local uint64) string {
 	if !b.session.history.resumable() {
 		return ""
 	}
-	node, number, _ := strings.Cut(streamOf(b.reader), ".")
-	id := eventID{stream: unsolicitedStream | uint64(b.sent), local: local, at: b.manager.config.ReplicaID}
+	node, number, _ := strings.Cut(stream, ".")
+	id := eventID{stream: unsolicitedStream | uint64(sent), local: local, at: b.manager.config.ReplicaID}
 	id.node, _ = strconv.ParseUint(node, 36, 64)
 	id.event, _ = strconv.ParseUint(number, 36, 64)
 	return id.String()
@@ -581,7 +598,8 @@ func (b *inbox) leave(ctx context.Context, all bool) error {
 }
 
 // standIn makes a stream that stands by the reader, if the reader has left or its replica
-// is gone.
+// is gone. If that reader had the same stream, for a client that has come back twice, the
+// stream continues after its own last message.
 func (b *inbox) standIn(ctx context.Context) error {
 	_, now, err := b.manager.readBox(ctx, b.box, scale.Unread, "")
 	if err != nil {
@@ -596,7 +614,17 @@ func (b *inbox) standIn(ctx context.Context) error {
 			return err
 		}
 	}
-	return b.take(ctx, "")
+	s := b.session
+	s.mu.Lock()
+	out, last := s.outbox.newest(), ""
+	if out != nil && out.stream != "" {
+		last = b.eventID(out.stream, out.sent, 0)
+	}
+	s.mu.Unlock()
+	if out == nil {
+		return nil
+	}
+	return b.take(ctx, out, last)
 }
 
 // due reports what reconcile has to do for a session.

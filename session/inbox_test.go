@@ -343,6 +343,60 @@ func TestPostOlderStream(t *testing.T) {
 	})
 }
 
+// A client that has come back twice on one stream, because one attempt hung, loses nothing with
+// the connection that it gives up, whichever of them counts as the newer one.
+func TestPostStreamTwice(t *testing.T) {
+	for at := range 2 {
+		t.Run(fmt.Sprint("given up at ", at), func(t *testing.T) {
+			withStream(t, 2, func(t *testing.T, r *replicas, id string, first *get) {
+				r.post(1, id, "a")
+				first.wantMessages(t, "a")
+				last := first.last(0)
+				first.leave()
+				synctest.Wait()
+				used := r.get(1, id, last)
+				synctest.Wait()
+				given := r.get(at, id, last)
+				synctest.Wait()
+				r.post(0, id, "b")
+				given.wantMessages(t, "b") // its client is gone, which is not known yet
+				given.leave()
+				time.Sleep(11 * time.Second)
+				used.wantMessages(t, "b")
+				r.post(0, id, "c")
+				used.wantMessages(t, "b", "c")
+				last = used.last(0)
+				used.leave()
+				r.post(0, id, "d")
+				back := r.get(0, id, last)
+				back.wantMessages(t, "d")
+				back.leave()
+			})
+		})
+	}
+}
+
+// An older connection whose client is gone, which nothing has noticed, takes nothing from a
+// client that has resumed its stream elsewhere.
+func TestPostHalfOpenStream(t *testing.T) {
+	withStream(t, 2, func(t *testing.T, r *replicas, id string, halfOpen *get) {
+		r.post(1, id, "a")
+		halfOpen.wantMessages(t, "a")
+		next := r.get(1, id, halfOpen.last(0))
+		synctest.Wait()
+		r.post(1, id, "b")
+		next.wantMessages(t, "b")
+		next.leave()
+		r.post(1, id, "c")
+		time.Sleep(11 * time.Second)
+		halfOpen.wantMessages(t, "a", "b", "c") // is written, and reaches nobody
+		back := r.get(1, id, next.last(0))
+		back.wantMessages(t, "c")
+		back.leave()
+		halfOpen.leave()
+	})
+}
+
 // What a replica has read and not sent before it was killed, its client gets at the next
 // one, after the event that it names. What nobody has read waits.
 func TestPostToDeadReplica(t *testing.T) {

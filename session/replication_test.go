@@ -671,7 +671,7 @@ func TestEventIDsAfterMove(t *testing.T) {
 		t.Helper()
 		out, leave := listen(s, "")
 		defer leave()
-		if err := s.inbox.take(t.Context(), ""); err != nil {
+		if err := s.inbox.take(t.Context(), s.outbox.newest(), ""); err != nil {
 			t.Error(err)
 		}
 		s.Send([]byte(message))

@@ -550,7 +550,7 @@ func (s *Session) ServeStream(last string, to core.StreamConn) error {
 	out, leave := s.listen(last, to.Waker())
 	defer leave()
 	if s.inbox != nil {
-		if err := s.inbox.take(s.parent, last); err != nil {
+		if err := s.inbox.take(s.parent, out, last); err != nil {
 			return unavailable(err)
 		}
 	}

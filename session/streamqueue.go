@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/topics"
+	"github.com/talaria-go/mcp/scale"
 )
 
 // outboxSize is how many messages wait for a client that reads slowly, or
@@ -48,6 +49,8 @@ type outStream struct {
 	over   bool
 	broken bool          // a message was lost on it
 	retry  time.Duration // time until the client reconnects after the end; 0 if not set
+	stream string        // for the inbox, as which it has read last; "" if it never has
+	sent   scale.Rev     // the newest message of the inbox that it took
 }
 
 // openStream opens a stream, which gets what waits, and ends the oldest if there are
