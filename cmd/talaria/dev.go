@@ -113,7 +113,7 @@ func (d *devCommand) run(ctx context.Context, pkg string) (err error) {
 	case d.offered != nil:
 		d.end()
 		return errors.Join(<-d.served, d.offered.Close())
-	case d.left.Err() != nil:
+	case d.stay != nil && d.left.Err() != nil: // without a program, and not by a signal
 		return failed(exitTool, nil)
 	}
 	return nil
