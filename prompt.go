@@ -83,7 +83,7 @@ func (p *prompt) compile(c *compiler) error {
 		r := result(out, set.doc)
 		for i, m := range r.Messages {
 			if err := protocol.Internal(facts.Private{}).CheckContent(i, m.Content); err != nil {
-				return nil, &wire.ResultError{Of: fmt.Sprintf("prompt %q", p.name), Err: fmt.Errorf("cannot be sent: %w", err)}
+				return nil, &wire.ResultError{Of: fmt.Sprintf("%s %q", protocol.MethodPromptsGet, p.name), Err: fmt.Errorf("cannot be sent: %w", err)}
 			}
 		}
 		return r, nil

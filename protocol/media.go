@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"mime"
+	"reflect"
 	"strings"
 )
 
@@ -156,6 +157,9 @@ func isEscape(text string) bool {
 func checkContent(i int, item Content) error {
 	if item == nil {
 		return nil
+	}
+	if v := reflect.ValueOf(item); v.Kind() == reflect.Pointer && v.IsNil() {
+		return fmt.Errorf("content item %d is a nil %T", i, item)
 	}
 	if err := item.check(); err != nil {
 		return fmt.Errorf("content item %d: %w", i, err)

@@ -40,6 +40,12 @@ func TestInvalidResults(t *testing.T) {
 		"no JSON in its _meta": {tool: mcp.Tool("bad", func(*mcp.Frame, struct{}) (*mcp.Result, error) {
 			return mcp.NewResult().Text("x").Meta("a", make(chan int)), nil
 		}), want: "cannot be sent: "},
+		"a nil item": {tool: mcp.Tool("bad", func(*mcp.Frame, struct{}) (*mcp.Result, error) {
+			return mcp.NewResult().Add((*mcp.ImageContent)(nil)), nil
+		}), want: "cannot be sent: content item 0 is a nil *protocol.ImageContent"},
+		"a nil item of a prompt": {tool: mcp.Prompt("bad", func(*mcp.Frame, struct{}) (*mcp.Messages, error) {
+			return mcp.NewMessages().Add(mcp.RoleUser, (*mcp.TextContent)(nil)), nil
+		}), want: "cannot be sent: content item 0 is a nil *protocol.TextContent", ask: "prompts/get"},
 		"a prompt": {tool: mcp.Prompt("bad", func(*mcp.Frame, struct{}) (*mcp.Messages, error) {
 			return mcp.NewMessages().User("x").Meta("a", make(chan int)), nil
 		}), want: "cannot be sent: ", ask: "prompts/get"},
