@@ -103,7 +103,7 @@ var importGraph = map[string][]string{
 	"client/pool":                      {"internal/clients/attend", "client", "client/internal/link", "client/internal/reconnector", "internal/pause", "protocol"},
 	"internal/clients/subscriptions":   {"client"},
 	"client/group":                     {"internal/jsonx", "internal/clients/attend", "internal/tooling/names", "client", "client/config", "client/internal/link", "client/internal/reconnector", "internal/safely", "internal/visible", "protocol"},
-	"internal/test/backendtest":        {"", "client", "transport"},
+	"internal/test/backendtest":        {"", "client", "protocol", "transport"},
 	"auth/internal/jwt":                {"internal/facts", "internal/jsonx", "internal/safely"},
 	"auth":                             {"auth/internal/jwt", "internal/jsonx", "internal/safely", "internal/core", "internal/replica", "internal/bus", "frame", "scale"},
 	"auth/internal/issuing":            {"internal/bus", "internal/facts", "internal/jsonx", "internal/outbound", "internal/replica", "internal/safely", "internal/seal", "internal/visible", "scale"},

@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/talaria-go/mcp/internal/test/backendtest"
 
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/protocol"
@@ -21,34 +22,15 @@ func TestBrokenEntries(t *testing.T) {
 		`"tools":[{"name":"last","inputSchema":{"type":"object"}}]`,
 	}
 	serve := func(_ context.Context, conn transport.Conn) error {
-		for {
-			text, err := conn.Read()
-			if err != nil {
-				return nil
-			}
-			var m protocol.Message
-			answer := ""
+		return backendtest.Scripted(conn, func(m *protocol.Message, _ string) string {
 			switch {
-			case !bytes.Contains(text, []byte(`"id"`)):
-				continue
-			case bytes.Contains(text, []byte(`"initialize"`)):
-				answer = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"odd","version":"1"}}`
-			case bytes.Contains(text, []byte(`"more"`)):
-				answer = "{" + pages[1] + "}"
-			default:
-				answer = "{" + pages[0] + "}"
+			case m.Method == protocol.MethodInitialize:
+				return `"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"odd","version":"1"}}`
+			case bytes.Contains(m.Params, []byte(`"more"`)):
+				return `"result":{` + pages[1] + `}`
 			}
-			if m, err = protocol.Decode(text); err != nil {
-				return err
-			}
-			id, err := m.ID.MarshalJSON()
-			if err != nil {
-				return err
-			}
-			if err := conn.Write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, answer)); err != nil {
-				return nil
-			}
-		}
+			return `"result":{` + pages[0] + `}`
+		})
 	}
 	c, err := client.Connect(t.Context(), client.Local(serve), &client.Options{Revisions: []protocol.Revision{protocol.V20250618}})
 	if err != nil {

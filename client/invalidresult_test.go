@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/talaria-go/mcp/internal/test/backendtest"
+
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
@@ -16,36 +18,19 @@ import (
 // answering is a server of tools and prompts of every revision, with one answer to all calls.
 func answering(answer string) client.Transport {
 	return client.Local(func(_ context.Context, conn transport.Conn) error {
-		for {
-			text, err := conn.Read()
-			if err != nil {
-				return nil
-			}
-			m, err := protocol.Decode(text)
-			if err != nil || m.Kind() != protocol.KindRequest {
-				continue
-			}
-			answer := answer
+		return backendtest.Scripted(conn, func(m *protocol.Message, _ string) string {
 			switch m.Method {
 			case protocol.MethodDiscover:
-				answer = `"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"prompts":{}},"serverInfo":{"name":"odd","version":"1"},"ttlMs":0,"cacheScope":"private"}`
+				return `"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"prompts":{}},"serverInfo":{"name":"odd","version":"1"},"ttlMs":0,"cacheScope":"private"}`
 			case protocol.MethodInitialize:
 				var params struct{ ProtocolVersion string }
-				if err := json.Unmarshal(m.Params, &params); err != nil {
-					return err
-				}
-				answer = `"result":{"protocolVersion":"` + params.ProtocolVersion + `","capabilities":{"tools":{},"prompts":{}},"serverInfo":{"name":"odd","version":"1"}}`
+				_ = json.Unmarshal(m.Params, &params) // the client refuses an empty one
+				return `"result":{"protocolVersion":"` + params.ProtocolVersion + `","capabilities":{"tools":{},"prompts":{}},"serverInfo":{"name":"odd","version":"1"}}`
 			case protocol.MethodToolsList:
-				answer = `"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}}]}`
+				return `"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}}]}`
 			}
-			id, err := m.ID.MarshalJSON()
-			if err != nil {
-				return err
-			}
-			if conn.Write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s}`, id, answer)) != nil {
-				return nil
-			}
-		}
+			return answer
+		})
 	})
 }
 

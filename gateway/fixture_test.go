@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/test/backendtest"
+
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp"
@@ -204,30 +206,12 @@ func paged(tools []string) func(ctx context.Context, conn transport.Conn) error 
 
 // answering serves a server of one func; "" is an unknown method.
 func answering(answer func(m *protocol.Message) string) func(ctx context.Context, conn transport.Conn) error {
-	return func(ctx context.Context, conn transport.Conn) error {
-		for {
-			line, err := conn.Read()
-			if err != nil {
-				return nil
+	return func(_ context.Context, conn transport.Conn) error {
+		return backendtest.Scripted(conn, func(m *protocol.Message, _ string) string {
+			if result := answer(m); result != "" {
+				return `"result":` + result
 			}
-			var m struct {
-				ID     json.RawMessage `json:"id"`
-				Method string          `json:"method"`
-				Params json.RawMessage `json:"params"`
-			}
-			if json.Unmarshal(line, &m) != nil || m.ID == nil {
-				continue
-			}
-			reply := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"unknown"}}`, m.ID)
-			if result := answer(&protocol.Message{Method: m.Method, Params: m.Params}); result != "" {
-				reply = fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
-			}
-			if err := conn.Write([]byte(reply)); err != nil {
-				return nil
-			}
-			if err := conn.Flush(); err != nil {
-				return nil
-			}
-		}
+			return `"error":{"code":-32601,"message":"unknown"}`
+		})
 	}
 }

@@ -17,12 +17,14 @@ package backendtest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
 )
 
@@ -254,5 +256,29 @@ func (b *Backend) CutAny() {
 		_ = end.Close()
 		delete(b.ends, n)
 		return
+	}
+}
+
+// Scripted serves a connection as no Backend does. answer gets each request and the JSON of
+// its id, and returns a member, such as "result":{}, of the answer; "" for no answer.
+func Scripted(conn transport.Conn, answer func(m *protocol.Message, id string) string) error {
+	for {
+		text, err := conn.Read()
+		if err != nil {
+			return nil
+		}
+		m, err := protocol.Decode(text)
+		if err != nil || m.Kind() != protocol.KindRequest {
+			continue
+		}
+		id, err := m.ID.MarshalJSON()
+		if err != nil {
+			return err
+		}
+		if member := answer(&m, string(id)); member == "" {
+			continue
+		} else if conn.Write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s}`, id, member)) != nil || conn.Flush() != nil {
+			return nil
+		}
 	}
 }

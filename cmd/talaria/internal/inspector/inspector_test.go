@@ -18,6 +18,7 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/cmd/talaria/internal/record"
+	"github.com/talaria-go/mcp/internal/test/backendtest"
 	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
@@ -430,30 +431,15 @@ func TestStderrOnce(t *testing.T) {
 // odd is a server whose list and whose schemas are what no server should send.
 func odd(tools string) client.Transport {
 	return client.Local(func(_ context.Context, conn transport.Conn) error {
-		for {
-			text, err := conn.Read()
-			if err != nil {
-				return nil
-			}
-			m, err := protocol.Decode(text)
-			if err != nil || m.Kind() != protocol.KindRequest {
-				continue
-			}
-			id, err := m.ID.MarshalJSON()
-			if err != nil {
-				return err
-			}
-			answer := `"result":{"tools":[` + strings.ReplaceAll(tools, "$id", string(id)) + `]}`
+		return backendtest.Scripted(conn, func(m *protocol.Message, id string) string {
 			switch m.Method {
 			case "server/discover":
-				answer = `"error":{"code":-32601,"message":"no"}`
+				return `"error":{"code":-32601,"message":"no"}`
 			case "initialize":
-				answer = `"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"odd","version":"1"}}`
+				return `"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"odd","version":"1"}}`
 			}
-			if conn.Write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s}`, id, answer)) != nil {
-				return nil
-			}
-		}
+			return `"result":{"tools":[` + strings.ReplaceAll(tools, "$id", id) + `]}`
+		})
 	})
 }
 

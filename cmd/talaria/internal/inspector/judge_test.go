@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/talaria-go/mcp/internal/test/backendtest"
+
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
@@ -17,36 +19,20 @@ import (
 // of its own, in one of two revisions.
 func scripted(revision string, answers map[string]string) client.Transport {
 	return client.Local(func(_ context.Context, conn transport.Conn) error {
-		for {
-			text, err := conn.Read()
-			if err != nil {
-				return nil
-			}
-			m, err := protocol.Decode(text)
-			if err != nil || m.Kind() != protocol.KindRequest {
-				continue
-			}
+		return backendtest.Scripted(conn, func(m *protocol.Message, _ string) string {
 			var params struct{ Name string }
 			_ = json.Unmarshal(m.Params, &params) // without a name it is the method's
 			answer, ok := answers[strings.TrimSpace(m.Method+" "+params.Name)]
 			switch {
 			case ok:
-				answer = `"result":` + answer
+				return `"result":` + answer
 			case m.Method == "server/discover" && revision == "2026-07-28":
-				answer = `"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"prompts":{},"resources":{}},"serverInfo":{"name":"odd","version":"1"},"ttlMs":0,"cacheScope":"private"}`
+				return `"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"prompts":{},"resources":{}},"serverInfo":{"name":"odd","version":"1"},"ttlMs":0,"cacheScope":"private"}`
 			case m.Method == "initialize":
-				answer = `"result":{"protocolVersion":"` + revision + `","capabilities":{"tools":{},"prompts":{},"resources":{}},"serverInfo":{"name":"odd","version":"1"}}`
-			default:
-				answer = `"error":{"code":-32601,"message":"no"}`
+				return `"result":{"protocolVersion":"` + revision + `","capabilities":{"tools":{},"prompts":{},"resources":{}},"serverInfo":{"name":"odd","version":"1"}}`
 			}
-			id, err := m.ID.MarshalJSON()
-			if err != nil {
-				return err
-			}
-			if conn.Write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s}`, id, answer)) != nil {
-				return nil
-			}
-		}
+			return `"error":{"code":-32601,"message":"no"}`
+		})
 	})
 }
 

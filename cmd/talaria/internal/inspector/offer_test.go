@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/test/backendtest"
+
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/mcptest"
@@ -46,31 +48,16 @@ func TestRestless(t *testing.T) {
 							_ = conn.Write([]byte(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)) // until it is closed
 						}
 					}()
-					for {
-						text, err := conn.Read()
-						if err != nil {
-							return nil
-						}
-						m, err := protocol.Decode(text)
-						if err != nil || m.Kind() != protocol.KindRequest {
-							continue
-						}
-						answer := `"error":{"code":-32601,"message":"no"}`
+					return backendtest.Scripted(conn, func(m *protocol.Message, _ string) string {
 						switch m.Method {
 						case "initialize":
-							answer = `"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"odd","version":"1"}}`
+							return `"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"odd","version":"1"}}`
 						case protocol.MethodToolsList:
 							time.Sleep(c.took)
-							answer = fmt.Sprintf(`"result":{"tools":[{"name":"t%d","inputSchema":{"type":"object"}}]}`, lists.Add(1))
+							return fmt.Sprintf(`"result":{"tools":[{"name":"t%d","inputSchema":{"type":"object"}}]}`, lists.Add(1))
 						}
-						id, err := m.ID.MarshalJSON()
-						if err != nil {
-							return err
-						}
-						if conn.Write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s}`, id, answer)) != nil {
-							return nil
-						}
-					}
+						return `"error":{"code":-32601,"message":"no"}`
+					})
 				}), "")
 				list := func() (first, note string) {
 					i.mu.Lock()

@@ -15,6 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/test/backendtest"
+
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/protocol"
@@ -235,38 +237,23 @@ func TestSubscriptionEnds(t *testing.T) {
 			var lists, lasts, listed, listens atomic.Int64
 			lasts.Store(int64(c.lasts))
 			i := inspect(t, client.Local(func(_ context.Context, conn transport.Conn) error {
-				for {
-					text, err := conn.Read()
-					if err != nil {
-						return nil
-					}
-					m, err := protocol.Decode(text)
-					if err != nil || m.Kind() != protocol.KindRequest {
-						continue
-					}
-					id, err := m.ID.MarshalJSON()
-					if err != nil {
-						return err
-					}
-					answer := `"error":{"code":-32601,"message":"no"}`
+				return backendtest.Scripted(conn, func(m *protocol.Message, id string) string {
 					switch m.Method {
 					case "server/discover":
-						answer = `"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"odd","version":"1"},"ttlMs":0,"cacheScope":"private"}`
+						return `"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"odd","version":"1"},"ttlMs":0,"cacheScope":"private"}`
 					case protocol.MethodToolsList:
 						listed.Store(time.Now().Unix())
-						answer = fmt.Sprintf(`"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"t%d","inputSchema":{"type":"object"}}]}`, lists.Add(1))
+						return fmt.Sprintf(`"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"t%d","inputSchema":{"type":"object"}}]}`, lists.Add(1))
 					case "subscriptions/listen":
 						listens.Add(1)
 						_ = conn.Write(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s},"notifications":{"toolsListChanged":true}}}`, id)) // until it is closed
 						time.AfterFunc(time.Duration(lasts.Load()), func() {
 							_ = conn.Write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":%s}}}`, id, id)) // the same
 						})
-						continue
+						return ""
 					}
-					if conn.Write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s}`, id, answer)) != nil {
-						return nil
-					}
-				}
+					return `"error":{"code":-32601,"message":"no"}`
+				})
 			}), "")
 			note := func() string {
 				i.mu.Lock()
