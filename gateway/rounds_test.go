@@ -214,8 +214,8 @@ func TestPassesNot(t *testing.T) {
 	}
 }
 
-// TestFor counts the uses of For: it runs for each request, once more after a refusal of
-// its credentials, and an error ends that request alone.
+// TestFor counts the calls of For: one for each request, and one more after its credentials
+// were refused. An error ends only its request.
 func TestFor(t *testing.T) {
 	up := newServer(t, "up", nil)
 	up.MustAdd(mcp.Tool("who", func(f *mcp.Frame, _ struct{}) (string, error) { return f.Identity().Subject, nil }))

@@ -389,7 +389,7 @@ func TestPostHalfOpenStream(t *testing.T) {
 		next.leave()
 		r.post(1, id, "c")
 		time.Sleep(11 * time.Second)
-		halfOpen.wantMessages(t, "a", "b", "c") // is written, and reaches nobody
+		halfOpen.wantMessages(t, "a", "b", "c") // "c" is written to a connection without a client
 		back := r.get(1, id, next.last(0))
 		back.wantMessages(t, "c")
 		back.leave()

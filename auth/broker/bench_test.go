@@ -50,8 +50,8 @@ func (w *discards) Header() http.Header            { return w.header }
 func (w *discards) Write(text []byte) (int, error) { return len(text), nil }
 func (w *discards) WriteHeader(status int)         { w.status = status }
 
-// BenchmarkToken measures what strangers cost at the token endpoint, without the client and
-// the connection: a text that is not a token from a registered client, and from none.
+// BenchmarkToken measures requests that the token endpoint refuses, without the connection:
+// a text that is not a token, of a registered client and of an unknown one.
 func BenchmarkToken(b *testing.B) {
 	w, junk := newWorld(b, 1, nil), strings.Repeat("A", 250)
 	for name, client := range map[string]string{"junk": w.register(redirect), "junk client": "r." + junk + junk[:64]} {

@@ -222,8 +222,8 @@ func (m *mortal) Put(ctx context.Context, ops ...scale.Write) ([]scale.Entry, er
 }
 
 // A replica that is killed while it asks the provider about a user: another one takes over,
-// after the lease if there is one. If the provider has rotated, and takes the token of before
-// for theft, the user has to log in again; in all other cases the logins go on.
+// after the lease if there is one. If the provider has rotated its token, and refuses the
+// earlier one as stolen, the user has to log in again. In all other cases the logins stay valid.
 func TestKilledDuringACheck(t *testing.T) {
 	for name, tt := range map[string]struct {
 		writes int

@@ -100,7 +100,7 @@ func TestGatewayUsage(t *testing.T) {
 		{[]string{"--config", file}, "give one of --http ADDRESS, --stdio and --check"},
 		{[]string{"--config", file, "--stdio", "--check"}, "give one of --http ADDRESS, --stdio and --check"},
 		{[]string{"--config", file + "x", "--check"}, "--config: "},
-		{[]string{"--config", file, "--http", "8080"}, "is no address"},
+		{[]string{"--config", file, "--http", "8080"}, "is not an address"},
 		{[]string{"--config", file, "--http", "127.0.0.1:0", "--max-sessions", "0"}, "must be more than 0"},
 		{[]string{"--config", file, "--http", "127.0.0.1:0", "--session-idle", "-1s"}, "must be more than 0"},
 		{[]string{"--config", file, "--http", "0.0.0.0:0"}, "without authentication"},

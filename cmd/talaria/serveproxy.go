@@ -171,7 +171,7 @@ func (p *proxyCommand) serve(ctx context.Context, offered *proxy.Proxy) error {
 // checkAddress reports what is wrong with the value of --http.
 func checkAddress(address string) error {
 	if _, _, err := net.SplitHostPort(address); err != nil {
-		return usage("--http %q is no address; write host:port, such as 127.0.0.1:8080", address)
+		return usage("--http %q is not an address; write host:port, such as 127.0.0.1:8080", address)
 	}
 	return nil
 }

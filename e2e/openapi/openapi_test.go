@@ -74,7 +74,7 @@ type tally struct {
 	example                                                       map[string]string
 }
 
-// judge is a validator of requests, and counts what it reported.
+// judge is a validator of requests, with the number of errors that it reported.
 type judge struct {
 	name            string
 	unable          []excuse
@@ -90,7 +90,7 @@ type excuse struct {
 	most int
 }
 
-// judge counts the error of a judge, if a request has one.
+// judge counts an error of the validator i; nil counts as none.
 func (c *tally) judge(i int, err error, where string) {
 	if err == nil {
 		return
@@ -192,7 +192,7 @@ var unable = []excuse{
 	{"OpenAPI ignores the parameter", regexp.MustCompile(`parameter "(?i:Accept|Authorization|Content-[a-z]+)" in header`), 25000},
 }
 
-// errUntyped and errAdjacent are errors for requests that the judge and a server read
+// errUntyped and errAdjacent are errors for requests that a validator and a server read
 // differently.
 var (
 	errUntyped  = errors.New("the judge finds a value empty that is not")

@@ -143,7 +143,7 @@ func echoing(received func()) http.Handler {
 	})
 }
 
-// What a webhook makes the engine do, in commands: at most that many on average.
+// TestWebhookCommands counts the commands that webhooks send to the engine.
 func TestWebhookCommands(t *testing.T) {
 	const n = 32
 	engine := start(t)

@@ -210,8 +210,8 @@ type bag struct {
 	Addr   netip.Addr          `json:"addr"`
 }
 
-// What a client sends of a Go type reaches the function as it is, and so does the result
-// the client; behind an interface a value has the same JSON. A nil pointer is no result.
+// A value that a client sends arrives at the function unchanged, and a result at the client.
+// Behind an interface a value has the same JSON. A nil pointer is not a result.
 func TestValuesPass(t *testing.T) {
 	link, err := url.Parse("https://example.com/a%20b?q=1#f")
 	if err != nil {

@@ -181,7 +181,7 @@ func TestQuestionOptions(t *testing.T) {
 	}
 }
 
-// TestVisit: a user is asked to visit an address, and one that is none of the web is not shown.
+// TestVisit asks a user to visit an address. An address of another scheme than http and https is not shown.
 func TestVisit(t *testing.T) {
 	i := inspect(t, client.Local(asking(t).ServeConn), "")
 	for n, revision := range []string{"2026-07-28", "2025-11-25"} {
