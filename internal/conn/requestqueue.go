@@ -8,11 +8,10 @@ import (
 	"github.com/talaria-go/mcp/protocol"
 )
 
-// The limits of waiting messages, in bytes: in each requestQueue of a
-// connection, and of a server as a total. A queue may have no more than is free, so that
-// many full queues leave as much as each of them has to any other. A request beyond them is refused with
-// CodeBusy. Each message also counts waitingCost for its memory, so that 16 MiB
-// are some 15,000 small calls.
+// The limits of waiting messages, in bytes: of the requestQueue of a connection, and of all
+// queues of a server. A queue also has no more than is free, so that full queues leave room
+// for others. A request beyond the limits is refused with CodeBusy. Each message counts
+// waitingCost more for its memory: 16 MiB are about 15,000 small calls.
 const (
 	maxWaiting  = 16 << 20
 	MaxWaiting  = 256 << 20
