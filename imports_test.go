@@ -93,10 +93,9 @@ var importGraph = map[string][]string{
 	"toolsearch":                       {"", "internal/jsonx", "internal/option", "internal/wire", "protocol", "schema/raw"},
 	"client/internal/link":             {"internal/safely", "internal/visible", "protocol", "transport"},
 	"client/internal/linktest":         {"protocol", "client/internal/link"},
-	"client/internal/connlink":         {"internal/safely", "internal/jsonx", "protocol", "transport", "client/internal/link"},
 	"client/internal/sselink":          {"internal/clients/attend", "internal/wire", "internal/pause", "protocol", "transport", "client/internal/link", "internal/clients/origin"},
 	"client/internal/httplink":         {"internal/clients/attend", "internal/facts", "internal/jsonx", "internal/wire", "internal/pause", "protocol", "transport", "client/internal/link", "internal/clients/origin", "client/internal/sselink"},
-	"client":                           {"internal/tooling/toollock", "internal/clients/attend", "internal/wire", "internal/facts", "internal/safely", "internal/visible", "internal/pause", "internal/jsonx", "transport", "protocol", "schema/raw", "internal/inflight", "client/internal/link", "client/internal/connlink", "client/internal/httplink", "client/internal/sselink", "internal/clients/origin", "transport/websocket"},
+	"client":                           {"internal/tooling/toollock", "internal/clients/attend", "internal/wire", "internal/facts", "internal/safely", "internal/visible", "internal/pause", "internal/jsonx", "transport", "protocol", "schema/raw", "internal/inflight", "client/internal/link", "client/internal/httplink", "client/internal/sselink", "internal/clients/origin", "transport/websocket"},
 	"client/internal/reconnector":      {"internal/clients/attend", "client/internal/link", "internal/inflight", "internal/pause", "client"},
 	"client/skills":                    {"internal/jsonx", "client", "internal/facts", "internal/tooling/skillhead", "internal/visible", "internal/wire", "protocol"},
 	"client/config":                    {"internal/jsonx", "client", "internal/tooling/files"},
@@ -128,8 +127,6 @@ var importGraph = map[string][]string{
 	"examples/apps":                    {"", "app"},
 	"examples/bundle":                  {""},
 	"internal/test/everything":         {"internal/pause", "", "frame", "protocol", "schema", "skill"},
-	"e2e/conformance/server":           {"internal/test/testcmd", "internal/test/everything"},
-	"e2e/conformance/roundrobin":       {"internal/test/testcmd"},
 	"scale/redis/example":              {"", "scale/redis"},
 	"internal/test/zoo":                {"schema", "schema/civil"},
 	"internal/test/interop":            {"", "frame", "protocol"},
@@ -149,12 +146,8 @@ var importGraph = map[string][]string{
 	"internal/test/programs/importing": {""},
 	"internal/test/programs/notes":     {"", "auth"},
 	"internal/test/programs/forecast":  {"client"},
-	"e2e/conformance/bridge":           {"internal/test/testcmd"},
-	"e2e/conformance/client":           {"auth/oauth", "client", "client/skills", "protocol"},
-	"e2e/conformance/gateway":          {"", "client", "gateway", "internal/test/testcmd", "protocol"},
-	"e2e/conformance/tally":            {},
 	"internal/test/sizelimits":         {},
-	"e2e/server":                       {"internal/test/testcmd", "internal/test/interop", ""},
+	"e2e/programs":                     {"", "auth/oauth", "client", "client/skills", "gateway", "internal/test/everything", "internal/test/interop", "internal/test/testcmd", "protocol"},
 
 	"cmd/talaria/internal/shellwords": {},
 	"cmd/talaria/internal/console":    {"internal/visible"},
@@ -420,7 +413,7 @@ func TestAliasesListMethods(t *testing.T) {
 func TestAPI(t *testing.T) {
 	var dirs []string
 	for dir := range importGraph {
-		if !strings.Contains("/"+dir+"/", "/internal/") && !strings.HasPrefix(dir, "cmd/") && !strings.HasPrefix(dir, "e2e/conformance/") && !strings.HasPrefix(dir, "examples/") {
+		if !strings.Contains("/"+dir+"/", "/internal/") && !strings.HasPrefix(dir, "cmd/") && !strings.HasPrefix(dir, "e2e/") && !strings.HasPrefix(dir, "examples/") {
 			dirs = append(dirs, dir)
 		}
 	}

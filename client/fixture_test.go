@@ -14,7 +14,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp"
-	"github.com/talaria-go/mcp/client/internal/connlink"
 	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/test/spectest"
@@ -48,7 +47,7 @@ type testTransport struct {
 }
 
 func (t *testTransport) String() string            { return t.name }
-func (t *testTransport) transport() link.Transport { return connlink.New("", t.dial) }
+func (t *testTransport) transport() link.Transport { return link.OverConn("", t.dial) }
 
 // serving returns a Transport to the server; each connection is its own.
 func serving(t testing.TB, s *mcp.Server) *testTransport {

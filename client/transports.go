@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/talaria-go/mcp/client/internal/connlink"
 	"github.com/talaria-go/mcp/client/internal/httplink"
 	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/client/internal/sselink"
@@ -117,7 +116,7 @@ func (t *CommandTransport) transport() link.Transport {
 	opts := transport.CommandOptions{
 		Env: append([]string(nil), t.Env...), Dir: t.Dir, Stderr: t.Stderr, Grace: t.Grace, MaxMessage: t.MaxMessage,
 	}
-	return connlink.New("CommandTransport.MaxMessage", func(context.Context) (transport.Conn, error) {
+	return link.OverConn("CommandTransport.MaxMessage", func(context.Context) (transport.Conn, error) {
 		conn, err := transport.StartCommand(name, args, &opts)
 		if err != nil {
 			return nil, err
@@ -135,7 +134,7 @@ func Dial(network, address string, opts *transport.SocketOptions) Transport {
 		copied := *opts
 		own = &copied
 	}
-	return carrier{name: network + ":" + address, link: connlink.New("transport.SocketOptions.MaxMessage", func(ctx context.Context) (transport.Conn, error) {
+	return carrier{name: network + ":" + address, link: link.OverConn("transport.SocketOptions.MaxMessage", func(ctx context.Context) (transport.Conn, error) {
 		var d net.Dialer
 		conn, err := d.DialContext(ctx, network, address)
 		if err != nil {
@@ -157,7 +156,7 @@ func Conn(dial func(ctx context.Context) (transport.Conn, error)) Transport {
 	if dial == nil {
 		return carrier{name: name, link: broken{errors.New("client.Conn needs a function that dials")}}
 	}
-	return carrier{name: name, link: connlink.New("MaxMessage of the options of the transport.Conn", func(ctx context.Context) (transport.Conn, error) {
+	return carrier{name: name, link: link.OverConn("MaxMessage of the options of the transport.Conn", func(ctx context.Context) (transport.Conn, error) {
 		conn, err := dial(ctx)
 		if err == nil && conn == nil {
 			err = errors.New("the function given to client.Conn returned neither a connection nor an error")
@@ -384,7 +383,7 @@ func WebSocket(address string, opts *HTTPOptions) Transport {
 	if o.HeaderFunc != nil {
 		client.Transport = &headerTransport{to: client.Transport, change: o.HeaderFunc}
 	}
-	return carrier{publicName(address), connlink.New(origin.LimitOption, func(ctx context.Context) (transport.Conn, error) {
+	return carrier{publicName(address), link.OverConn(origin.LimitOption, func(ctx context.Context) (transport.Conn, error) {
 		conn, err := websocket.Dial(ctx, address, client, header.Clone(), &transport.SocketOptions{MaxMessage: o.MaxMessage})
 		if err != nil {
 			if u, bad := url.Parse(address); bad == nil { // a server may repeat the address

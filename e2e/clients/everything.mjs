@@ -1,4 +1,4 @@
-// The checks of e2e/server.
+// The checks of the server of e2e/programs.
 import assert from "node:assert/strict";
 import { all, check, names, text } from "./harness.mjs";
 

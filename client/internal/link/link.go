@@ -3,8 +3,8 @@
 //
 // The client knows what messages mean; a link knows how they travel. Neither
 // knows the other's business: a link never looks into results, and the client
-// never sees an HTTP request. Packages connlink, httplink and sselink implement
-// [Transport] and [Link]; the client implements [Receiver].
+// never sees an HTTP request. [OverConn] and packages httplink and
+// sselink implement [Transport] and [Link]; the client implements [Receiver].
 //
 // A connection goes through three states. Open returns a link that is open. It
 // is then either closed by the client, with Close, or lost, which the link

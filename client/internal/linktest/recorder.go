@@ -5,7 +5,7 @@
 // something has come, so that tests need no sleeping. [Call] and [Notification]
 // make messages as a client would send them.
 //
-// The tests of connlink, httplink and sselink use it. Links call the Recorder
+// The tests of link, httplink and sselink use it. Links call the Recorder
 // from goroutines of their own; mu guards all that it keeps. Wait methods end
 // the test when nothing comes for a while, and belong on its goroutine.
 package linktest

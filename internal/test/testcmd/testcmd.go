@@ -40,11 +40,11 @@ func Main(name string, run func(ctx context.Context, args []string) error) {
 	}
 }
 
-// Server is the main function of a server, with the flags -http and -stdio. Over
+// Server returns what Main runs for a server, with the flags -http and -stdio. Over
 // HTTP its endpoint is /mcp, and WebSocket connections are served under /ws.
 // newServer completes the options.
-func Server(newServer func(opts mcp.Options) *mcp.Server) {
-	Main("server", func(ctx context.Context, args []string) error {
+func Server(newServer func(opts mcp.Options) *mcp.Server) func(ctx context.Context, args []string) error {
+	return func(ctx context.Context, args []string) error {
 		flags := flag.NewFlagSet("server", flag.ContinueOnError)
 		addr := flags.String("http", "", "serve HTTP on this `address`; port 0 takes a free one")
 		stdio := flags.Bool("stdio", false, "serve standard input and output")
@@ -59,7 +59,7 @@ func Server(newServer func(opts mcp.Options) *mcp.Server) {
 			return s.ServeStdio(ctx)
 		}
 		return Serve(ctx, *addr, Endpoints(s), s.Shutdown)
-	})
+	}
 }
 
 // Endpoints serves a server under /mcp, WebSocket connections under /ws, and 200 OK

@@ -1,10 +1,3 @@
-// Command client is the everything-client of the official conformance suite.
-//
-//	client URL
-//
-// The suite says by environment variables which scenario it plays, in which
-// revision, and what the client knows beforehand. The command exits with 1 if
-// the scenario ends in an error, which some scenarios want.
 package main
 
 import (
@@ -12,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/signal"
 	"strings"
 	"time"
 
@@ -66,20 +58,16 @@ var scenarios = map[string]func(context.Context, play) error{
 	"sep-2640-client-verify":              loadSkills,
 }
 
-func main() {
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "client:", err)
-		os.Exit(1)
-	}
-}
-
-func run() error {
-	if len(os.Args) != 2 {
-		return fmt.Errorf("usage: client URL")
+// runClient plays one scenario of the suite at the server whose address is the argument.
+// Environment variables say which scenario, in which revision, and what the client has
+// beforehand. Some scenarios expect an error.
+func runClient(ctx context.Context, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("usage: programs client URL")
 	}
 	p := play{
 		scenario: os.Getenv("MCP_CONFORMANCE_SCENARIO"),
-		url:      os.Args[1],
+		url:      args[0],
 	}
 	name, known := os.Getenv("MCP_CONFORMANCE_PROTOCOL_VERSION"), false
 	if p.revision, known = protocol.ParseRevision(name); !known {
@@ -99,9 +87,7 @@ func run() error {
 	if found == "" {
 		return fmt.Errorf("unknown scenario %q in MCP_CONFORMANCE_SCENARIO", p.scenario)
 	}
-	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, cancel := context.WithTimeout(ctx, 25*time.Second)
 	defer cancel()
-	ctx, cancelTime := context.WithTimeout(ctx, 25*time.Second)
-	defer cancelTime()
 	return scenarios[found](ctx, p)
 }

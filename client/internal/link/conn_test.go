@@ -1,4 +1,4 @@
-package connlink_test
+package link_test
 
 import (
 	"bufio"
@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/talaria-go/mcp/client/internal/connlink"
 	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/client/internal/linktest"
 	"github.com/talaria-go/mcp/protocol"
@@ -24,7 +23,7 @@ import (
 func open(t *testing.T, to link.Receiver) (link.Link, transport.Conn) {
 	t.Helper()
 	near, far := transport.Pipe()
-	l, err := connlink.New("", func(context.Context) (transport.Conn, error) { return near, nil }).Open(t.Context(), to)
+	l, err := link.OverConn("", func(context.Context) (transport.Conn, error) { return near, nil }).Open(t.Context(), to)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +75,7 @@ func TestLinkLost(t *testing.T) {
 
 func TestLinkOpenFails(t *testing.T) {
 	broken := errors.New("broken")
-	l, err := connlink.New("", func(context.Context) (transport.Conn, error) { return nil, broken }).Open(t.Context(), linktest.NewRecorder(t))
+	l, err := link.OverConn("", func(context.Context) (transport.Conn, error) { return nil, broken }).Open(t.Context(), linktest.NewRecorder(t))
 	if l != nil || err != broken {
 		t.Errorf("%v, %v", l, err)
 	}
@@ -89,7 +88,7 @@ func TestLinkStuck(t *testing.T) {
 		r, w := io.Pipe() // takes nothing that is not read
 		in, _ := io.Pipe()
 		conn := transport.NewStream(in, w, nil)
-		l, err := connlink.New("", func(context.Context) (transport.Conn, error) { return conn, nil }).Open(t.Context(), linktest.NewRecorder(t))
+		l, err := link.OverConn("", func(context.Context) (transport.Conn, error) { return conn, nil }).Open(t.Context(), linktest.NewRecorder(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +118,7 @@ func (c stuck) Flush() error       { <-c.reads; return nil }
 func openStuck(t *testing.T) (link.Link, chan struct{}) {
 	near, _ := transport.Pipe()
 	reads := make(chan struct{})
-	l, err := connlink.New("", func(context.Context) (transport.Conn, error) { return stuck{near, reads}, nil }).Open(t.Context(), linktest.NewRecorder(t))
+	l, err := link.OverConn("", func(context.Context) (transport.Conn, error) { return stuck{near, reads}, nil }).Open(t.Context(), linktest.NewRecorder(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +216,7 @@ func TestLinkTooLong(t *testing.T) {
 	for _, tt := range tests {
 		to := linktest.NewRecorder(t)
 		conn := transport.NewStream(strings.NewReader(tt.text+"\n{}\n"), io.Discard, &transport.StreamOptions{MaxMessage: 5000})
-		l, err := connlink.New("", func(context.Context) (transport.Conn, error) { return conn, nil }).Open(t.Context(), to)
+		l, err := link.OverConn("", func(context.Context) (transport.Conn, error) { return conn, nil }).Open(t.Context(), to)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -236,7 +235,7 @@ func TestLinkMany(t *testing.T) {
 	in, out := io.Pipe()
 	conn := transport.NewStream(in, w, nil)
 	to := linktest.NewRecorder(t)
-	l, err := connlink.New("", func(context.Context) (transport.Conn, error) { return conn, nil }).Open(t.Context(), to)
+	l, err := link.OverConn("", func(context.Context) (transport.Conn, error) { return conn, nil }).Open(t.Context(), to)
 	if err != nil {
 		t.Fatal(err)
 	}

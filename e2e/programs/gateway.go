@@ -1,9 +1,3 @@
-// Command gateway offers a server of e2e/conformance/server through a gateway, for the
-// official conformance suite.
-//
-//	UPSTREAM=http://127.0.0.1:8080/mcp go run ./e2e/conformance/gateway -http 127.0.0.1:0
-//
-// UPSTREAM_REVISION is the revision that the gateway speaks with that server.
 package main
 
 import (
@@ -15,13 +9,12 @@ import (
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
 	"github.com/talaria-go/mcp/gateway"
-	"github.com/talaria-go/mcp/internal/test/testcmd"
 	"github.com/talaria-go/mcp/protocol"
 )
 
-func main() { testcmd.Server(newServer) }
-
-func newServer(o mcp.Options) *mcp.Server {
+// newGateway offers the server at the address UPSTREAM through a gateway.
+// UPSTREAM_REVISION is the revision that the gateway speaks with that server.
+func newGateway(o mcp.Options) *mcp.Server {
 	s := mcp.NewServer(mcp.Info{Name: "gateway", Version: "1.0.0"}, &o)
 	var options gateway.Options
 	if rev, ok := protocol.ParseRevision(os.Getenv("UPSTREAM_REVISION")); ok {

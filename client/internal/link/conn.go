@@ -1,13 +1,4 @@
-// Package connlink carries a client's messages over a transport.Conn: a child
-// process, a socket, a WebSocket, a pipe.
-//
-// One goroutine reads. Each Send writes on a goroutine of its own, since a
-// Write cannot be interrupted; Send returns when the message is written or its
-// context ends. A peer that does not read can so hold up at most maxUnwritten
-// bytes, beyond which Send waits.
-//
-// The Conn may be users' code: all of its methods run in the guard.
-package connlink
+package link
 
 import (
 	"context"
@@ -15,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/talaria-go/mcp/client/internal/link"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/transport"
 )
@@ -32,26 +22,34 @@ const (
 	eachUnwritten = 8 << 10
 )
 
-// Transport opens connections with a function.
-type Transport struct {
+// dialer is a Transport that opens connections with a function.
+type dialer struct {
 	dial   func(ctx context.Context) (transport.Conn, error)
 	option string
 }
 
-// New returns a Transport. dial makes a connection; its ctx bounds the making
-// only. option is the name of what raises the limit of its messages, for errors.
-func New(option string, dial func(ctx context.Context) (transport.Conn, error)) *Transport {
-	return &Transport{dial, option}
+// OverConn returns a Transport over a transport.Conn: a child process, a socket, a
+// WebSocket, a pipe. dial makes a connection; its ctx bounds the making only. option is
+// the name of what raises the limit of its messages, for errors.
+//
+// One goroutine reads. Each Send writes on a goroutine of its own, since a
+// Write cannot be interrupted; Send returns when the message is written or its
+// context ends. A peer that does not read can so hold up at most maxUnwritten
+// bytes, beyond which Send waits.
+//
+// The Conn may be users' code: all of its methods run in the guard.
+func OverConn(option string, dial func(ctx context.Context) (transport.Conn, error)) Transport {
+	return &dialer{dial, option}
 }
 
-// Open implements link.Transport.
-func (t *Transport) Open(ctx context.Context, to link.Receiver) (link.Link, error) {
+// Open implements Transport.
+func (t *dialer) Open(ctx context.Context, to Receiver) (Link, error) {
 	var conn transport.Conn
 	// Like the connection, what dials may be users' code.
 	if err := safely.Known(safely.Try(func() (err error) { conn, err = t.dial(ctx); return err })); err != nil {
 		return nil, err
 	}
-	l := &Link{conn: conn, option: t.option, to: to, closing: make(chan struct{}), ended: make(chan struct{})}
+	l := &connLink{conn: conn, option: t.option, to: to, closing: make(chan struct{}), ended: make(chan struct{})}
 	l.goroutines.Go(func() {
 		safely.Do(l.read, func(f *safely.Failure) {
 			if !l.isClosed() {
@@ -62,12 +60,12 @@ func (t *Transport) Open(ctx context.Context, to link.Receiver) (link.Link, erro
 	return l, nil
 }
 
-// Link is a link.Link over a connection. mu guards the fields below it; err is
+// connLink is a Link over a connection. mu guards the fields below it; err is
 // read after ended is closed.
-type Link struct {
+type connLink struct {
 	conn       transport.Conn
-	option     string // Transport.option
-	to         link.Receiver
+	option     string // dialer.option
+	to         Receiver
 	goroutines sync.WaitGroup
 
 	mu        sync.Mutex
@@ -82,7 +80,7 @@ type Link struct {
 // read gives what comes to the receiver until the connection ends. It is the
 // link's goroutine. After Close has begun nothing is passed on, and the end is
 // not a loss.
-func (l *Link) read() {
+func (l *connLink) read() {
 	for {
 		message, err := l.conn.Read()
 		if l.isClosed() {
@@ -96,7 +94,7 @@ func (l *Link) read() {
 			if long.Option == "" {
 				long.Option = l.option
 			}
-			link.TooLong(l.to, long)
+			TooLong(l.to, long)
 			continue
 		}
 		l.to.Lost(err)
@@ -105,16 +103,16 @@ func (l *Link) read() {
 }
 
 // isClosed reports whether Close has been called.
-func (l *Link) isClosed() bool {
+func (l *connLink) isClosed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.closed
 }
 
-// Send implements link.Link. A peer that does not read may keep a message
+// Send implements Link. A peer that does not read may keep a message
 // waiting for longer than ctx; if it is with the connection already, it still
 // leaves, should the peer read on.
-func (l *Link) Send(ctx context.Context, m *link.Message) error {
+func (l *connLink) Send(ctx context.Context, m *Message) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
@@ -149,7 +147,7 @@ func (l *Link) Send(ctx context.Context, m *link.Message) error {
 // waitRoom waits until the connection has taken much of what it has, the link
 // is closed, or ctx ends, whose cause it returns. l.mu is held when it is
 // called and when it returns, but not in between.
-func (l *Link) waitRoom(ctx context.Context) error {
+func (l *connLink) waitRoom(ctx context.Context) error {
 	if l.room == nil {
 		l.room = make(chan struct{})
 	}
@@ -167,7 +165,7 @@ func (l *Link) waitRoom(ctx context.Context) error {
 
 // wrote notes that the connection has taken a message or never will. Those who
 // wait for room are woken when there is room for several.
-func (l *Link) wrote(size int) {
+func (l *connLink) wrote(size int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.unwritten -= size; l.room != nil && l.unwritten <= maxUnwritten/2 {
@@ -182,8 +180,8 @@ type process interface {
 	Withheld() []string
 }
 
-// Silence implements link.Silent.
-func (l *Link) Silence() (stderr string, withheld []string, ok bool) {
+// Silence implements Silent.
+func (l *connLink) Silence() (stderr string, withheld []string, ok bool) {
 	p, ok := l.conn.(process)
 	if !ok {
 		return "", nil, false
@@ -196,10 +194,10 @@ type shutdowner interface {
 	Shutdown(ctx context.Context) error
 }
 
-// Close implements link.Link. It waits up to lastWrites for pending writes,
+// Close implements Link. It waits up to lastWrites for pending writes,
 // closes the connection, and waits as long again for the goroutines. Later
 // calls wait for the first and return what it returned.
-func (l *Link) Close(ctx context.Context) error {
+func (l *connLink) Close(ctx context.Context) error {
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
@@ -223,7 +221,7 @@ func (l *Link) Close(ctx context.Context) error {
 // leave waits for the goroutines for a limited time: a Read of a stream that
 // cannot be closed, such as a terminal, returns when it likes. Its result is
 // dropped.
-func (l *Link) leave() {
+func (l *connLink) leave() {
 	done := make(chan struct{})
 	go func() {
 		l.goroutines.Wait()
@@ -238,7 +236,7 @@ func (l *Link) leave() {
 }
 
 // flush waits for a limited time until everything written has been sent.
-func (l *Link) flush(ctx context.Context) {
+func (l *connLink) flush(ctx context.Context) {
 	done := make(chan struct{})
 	l.goroutines.Go(func() {
 		defer close(done)

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -9,6 +12,51 @@ import (
 	"slices"
 	"strings"
 )
+
+// runTally counts the checks in the directory that is the last argument. It has
+// DIR/<transport>/<revision>/server-<scenario>-<time>/checks.json, as e2e/conformance/run
+// lets the suite write them; -prefix "" leaves "server-" out, as the suite does for
+// clients. Every planned run must have its file, and must not have
+// DIR/<transport>/<revision>/<scenario>.failed, which says that the suite ended with an
+// error. The last line is "N passed, N failed"; it is an error if anything failed.
+// Warnings are shown and not counted, as in the suite.
+func runTally(_ context.Context, args []string) error {
+	ok, err := count(args, os.Stdout)
+	if err == nil && !ok {
+		return errors.New("checks failed")
+	}
+	return err
+}
+
+// count does what runTally says, and returns whether nothing failed.
+func count(args []string, out io.Writer) (bool, error) {
+	flags := flag.NewFlagSet("tally", flag.ContinueOnError)
+	planFile := flags.String("plan", "", "`file` of planned runs: revision, scenario, transports")
+	exceptFile := flags.String("except", "", "`file` of checks that may fail: transport, revision, scenario, check")
+	prefix := flags.String("prefix", "server-", "what the names of results begin with")
+	only := flags.String("only", "", "count only scenarios whose name contains this `text`")
+	if err := flags.Parse(args); err != nil {
+		return false, err
+	}
+	if flags.NArg() != 1 || *planFile == "" {
+		return false, errors.New("want -plan FILE and one directory of results")
+	}
+	runs, err := readPlan(*planFile, *only)
+	if err != nil {
+		return false, err
+	}
+	exceptions, err := readExceptions(*exceptFile)
+	if err != nil {
+		return false, err
+	}
+	t := &tally{dir: flags.Arg(0), prefix: *prefix, out: out, exceptions: exceptions}
+	for _, r := range runs {
+		if err := t.count(r); err != nil {
+			return false, err
+		}
+	}
+	return t.report(), nil
+}
 
 // check is one check as the suite writes it.
 type check struct {

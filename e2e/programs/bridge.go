@@ -1,12 +1,3 @@
-// Command bridge puts a loopback HTTP front before an MCP server that speaks
-// stdio, so that a client that knows only HTTP can test it.
-//
-//	go run ./conformance/bridge -http 127.0.0.1:0 -- ./server -stdio
-//
-// It prints the address of its endpoint as one line. Bodies are handed on as
-// they are. A stdio connection is one session, so each legacy session gets a
-// process of its own, from initialize to DELETE; all modern requests share one
-// process. Rules of HTTP, such as those for headers, are not checked.
 package main
 
 import (
@@ -17,13 +8,14 @@ import (
 	"net"
 	"net/http"
 	"time"
-
-	"github.com/talaria-go/mcp/internal/test/testcmd"
 )
 
-func main() { testcmd.Main("bridge", run) }
-
-func run(ctx context.Context, args []string) error {
+// runBridge serves a stdio server over loopback HTTP, for clients without stdio. The arguments after the flags are the command of the server.
+//
+// Bodies pass as they are. A stdio connection is one session, so each legacy session gets
+// a process of its own, from initialize to DELETE; all modern requests share one
+// process. Rules of HTTP, such as those for headers, are not checked.
+func runBridge(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bridge", flag.ContinueOnError)
 	addr := flags.String("http", "127.0.0.1:0", "loopback `address` to listen on; port 0 takes a free one")
 	if err := flags.Parse(args); err != nil {

@@ -1,9 +1,3 @@
-// Command roundrobin is before replicas of a server, as a balancer that knows nothing of sessions:
-// each request goes to the next one.
-//
-//	go run ./conformance/roundrobin -http 127.0.0.1:0 http://127.0.0.1:8081/mcp http://127.0.0.1:8082/mcp
-//
-// It prints the address of its endpoint as one line.
 package main
 
 import (
@@ -17,9 +11,10 @@ import (
 	"github.com/talaria-go/mcp/internal/test/testcmd"
 )
 
-func main() { testcmd.Main("roundrobin", run) }
-
-func run(ctx context.Context, args []string) error {
+// runRoundrobin distributes requests among the replicas of a server, whose addresses are
+// the arguments. Like a balancer without sessions, it sends each request to the next
+// replica.
+func runRoundrobin(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("roundrobin", flag.ContinueOnError)
 	addr := flags.String("http", "127.0.0.1:0", "`address` to listen on; port 0 takes a free one")
 	if err := flags.Parse(args); err != nil {

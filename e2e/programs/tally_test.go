@@ -52,9 +52,9 @@ func TestRun(t *testing.T) {
 				write(t, filepath.Join(dir, "http/2025-06-18/server-ping-2026-01-01/checks.json"), "["+test.checks+"]")
 			}
 			var out strings.Builder
-			ok, err := run([]string{"-plan", plan, "-except", exceptions, "-only", "pin", dir}, &out)
+			ok, err := count([]string{"-plan", plan, "-except", exceptions, "-only", "pin", dir}, &out)
 			if err != nil || ok != test.ok {
-				t.Fatalf("run = %v, %v; want %v\n%s", ok, err, test.ok, out.String())
+				t.Fatalf("count = %v, %v; want %v\n%s", ok, err, test.ok, out.String())
 			}
 			for _, want := range test.want {
 				if !strings.Contains(out.String(), want) {
@@ -67,7 +67,7 @@ func TestRun(t *testing.T) {
 
 func TestRunNeedsFullRows(t *testing.T) {
 	plan := write(t, filepath.Join(t.TempDir(), "plan"), "\n2025-06-18 ping\n")
-	_, err := run([]string{"-plan", plan, t.TempDir()}, os.Stdout)
+	_, err := count([]string{"-plan", plan, t.TempDir()}, os.Stdout)
 	if err == nil || !strings.Contains(err.Error(), "plan:2: want at least 3 words, got 2") {
 		t.Fatalf("err = %v", err)
 	}
@@ -85,9 +85,9 @@ func TestRunOfClients(t *testing.T) {
 			write(t, filepath.Join(dir, "client/2025-11-25/auth/dpop.failed"), "")
 		}
 		var out strings.Builder
-		ok, err := run([]string{"-plan", plan, "-prefix", "", dir}, &out)
+		ok, err := count([]string{"-plan", plan, "-prefix", "", dir}, &out)
 		if err != nil || ok == failed || strings.Contains(out.String(), "ended with an error") != failed {
-			t.Errorf("failed=%t: run = %v, %v\n%s", failed, ok, err, out.String())
+			t.Errorf("failed=%t: count = %v, %v\n%s", failed, ok, err, out.String())
 		}
 	}
 }
