@@ -244,9 +244,6 @@ func (b *Broker) Revoke(ctx context.Context, principal string) error {
 
 // accept asks Options.Accept about a client.
 func (b *Broker) accept(ctx context.Context, c *Client) error {
-	if b.opts.Accept == nil {
-		return nil
-	}
 	return said("Accept", safely.Try(func() error { return b.opts.Accept(ctx, c) }))
 }
 

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -69,6 +70,9 @@ func newEntrance(b *Broker) (*entrance, error) {
 			return b.browsers.at(r)
 		},
 		Accept: func(ctx context.Context, c *issuing.Client) error {
+			if b.opts.Accept == nil {
+				return nil
+			}
 			return b.accept(ctx, &Client{ID: c.ID, Name: c.Name, RedirectURIs: slices.Clone(c.RedirectURIs)})
 		},
 		Ask: e.ask, Answered: e.answered, Access: e.access, Open: e.grantOf, Due: e.due, Check: e.check,
@@ -265,7 +269,10 @@ func (v *verifier) Verify(ctx context.Context, token string) (*auth.Identity, er
 		u.Claims["cnf"] = map[string]any{"jkt": g.Key}
 	}
 	scopes := slices.DeleteFunc(g.Scopes, func(s string) bool { return !slices.Contains(l.Scopes, s) })
-	return &auth.Identity{Issuer: u.Issuer, Subject: u.Subject, ClientID: l.Client, Scopes: scopes, Expiry: g.End, Claims: u.Claims}, nil
+	// Copies: an Identity is kept, and its texts would keep the entry.
+	return &auth.Identity{
+		Issuer: strings.Clone(u.Issuer), Subject: strings.Clone(u.Subject), ClientID: strings.Clone(l.Client), Scopes: scopes, Expiry: g.End, Claims: u.Claims,
+	}, nil
 }
 
 // due reports whether the provider has to be asked about a user before a client

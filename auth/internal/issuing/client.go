@@ -226,8 +226,8 @@ func (cs *clients) registered(id string) (*Client, error) {
 	if !ok {
 		return nil, errUnknown
 	}
-	sum := sha256.Sum256([]byte(id))
-	return &Client{ID: sealedClient + base64.RawURLEncoding.EncodeToString(sum[:16]), Name: p[0], Method: p[1], Refresh: p[2] == "true", RedirectURIs: p[4:], full: id}, nil
+	// The short name is the tag of the seal, which no other client has.
+	return &Client{ID: sealedClient + id[len(id)-22:], Name: p[0], Method: p[1], Refresh: p[2] == "true", RedirectURIs: p[4:], full: id}, nil
 }
 
 // isDocument reports whether a client_id is the URL of a metadata document.

@@ -100,6 +100,7 @@ const (
 	grace         = time.Minute // in which a refresh token is taken once more
 	storeTimeout  = 5 * time.Second
 	maxForm       = 64 << 10 // bytes
+	usualForm     = 2 << 10  // bytes for which there is room at once
 )
 
 // Server is the protocol of an authorization server.
@@ -250,5 +251,8 @@ func refuse(w http.ResponseWriter, code, description string) {
 		status = http.StatusServiceUnavailable
 		w.Header().Set("Retry-After", "10")
 	}
-	WriteJSON(w, status, map[string]string{"error": code, "error_description": description})
+	WriteJSON(w, status, struct {
+		Code        string `json:"error"`
+		Description string `json:"error_description"`
+	}{code, description})
 }

@@ -3,7 +3,6 @@ package issuing
 import (
 	"encoding/base64"
 	"encoding/binary"
-	"strings"
 
 	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
@@ -56,21 +55,24 @@ var strict = base64.RawURLEncoding.Strict()
 // OpenText opens what SealText has sealed for the same use and place.
 func (k *Keeper) OpenText(use, place, text string, want int) ([]string, bool) {
 	sealed, err := strict.DecodeString(text)
-	if err != nil || strings.ContainsAny(text, "\r\n") { // which base64 leaves out
+	if err != nil || strict.EncodedLen(len(sealed)) != len(text) { // it has line breaks, which base64 leaves out
 		return nil, false
 	}
 	return k.Open(use, place, sealed, want)
 }
 
-// unpack returns the parts that seal.Binding has joined.
+// unpack returns the parts that seal.Binding has joined, as parts of one string.
 func unpack(text []byte) (parts []string, ok bool) {
+	whole := string(text)
+	parts = make([]string, 0, 16)
 	for len(text) > 0 {
 		size, n := binary.Uvarint(text)
 		if n <= 0 || size > uint64(len(text)-n) {
 			return nil, false
 		}
-		parts = append(parts, string(text[n:n+int(size)]))
 		text = text[n+int(size):]
+		at := len(whole) - len(text)
+		parts = append(parts, whole[at-int(size):at])
 	}
 	return parts, true
 }

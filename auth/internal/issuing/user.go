@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/talaria-go/mcp/internal/seal"
@@ -17,9 +20,9 @@ import (
 type User struct {
 	Issuer  string
 	Subject string
-	Claims  map[string]any    `json:",omitempty"`
-	Asked   int64             `json:",omitempty"` // Unix seconds: when the provider vouched for the user last
-	Logins  map[string]*Login `json:",omitempty"` // by their ids
+	Claims  map[string]any
+	Asked   int64             // Unix seconds: when the provider vouched for the user last
+	Logins  map[string]*Login // by their ids
 }
 
 // Login is what a user has allowed a client. A code is number 0 of it, and each
@@ -28,12 +31,58 @@ type Login struct {
 	Client   string
 	Scopes   []string
 	Resource string
-	Key      string `json:",omitempty"` // that it is bound to
-	Refresh  bool   `json:",omitempty"` // it has refresh tokens
-	Number   int64  `json:",omitempty"`
-	Redeemed string `json:",omitempty"` // random: the request that redeemed the code, until the first refresh
+	Key      string // that it is bound to
+	Refresh  bool   // it has refresh tokens
+	Number   int64
+	Redeemed string // random: the request that redeemed the code, until the first refresh
 	At       int64  // Unix milliseconds: when it got the number
 	End      int64  // Unix seconds
+}
+
+// The numbers of parts of a user and of a login in a text.
+const (
+	userParts  = 4
+	loginParts = 10
+)
+
+// text returns an entry as text, which parseUser reads. Only the claims are JSON: each
+// token is read with its entry once a minute, and JSON would take most of that.
+func (u *User) text() ([]byte, error) {
+	parts := append(make([]string, 0, userParts+loginParts*len(u.Logins)), u.Issuer, u.Subject, strconv.FormatInt(u.Asked, 36))
+	for id, l := range u.Logins {
+		parts = append(parts, id, l.Client, strings.Join(l.Scopes, " "), l.Resource, l.Key, strconv.FormatBool(l.Refresh), l.Redeemed,
+			strconv.FormatInt(l.Number, 36), strconv.FormatInt(l.At, 36), strconv.FormatInt(l.End, 36))
+	}
+	claims, err := json.Marshal(u.Claims)
+	return seal.Binding(append(parts, string(claims))...), err
+}
+
+// parseUser returns the entry that text was made of, or nil. All strings in it are parts
+// of one.
+func parseUser(text []byte) *User {
+	p, ok := unpack(text)
+	if !ok || len(p)%loginParts != userParts {
+		return nil
+	}
+	claims := text[len(text)-len(p[len(p)-1]):]
+	u := &User{Issuer: p[0], Subject: p[1], Asked: number(p[2], &ok), Logins: make(map[string]*Login, len(p)/loginParts)}
+	for l := range slices.Chunk(p[userParts-1:len(p)-1], loginParts) {
+		u.Logins[l[0]] = &Login{
+			Client: l[1], Scopes: strings.Fields(l[2]), Resource: l[3], Key: l[4], Refresh: l[5] == "true", Redeemed: l[6],
+			Number: number(l[7], &ok), At: number(l[8], &ok), End: number(l[9], &ok),
+		}
+	}
+	if json.Unmarshal(claims, &u.Claims) != nil || !ok {
+		return nil
+	}
+	return u
+}
+
+// number reads a number of base 36, and clears ok if it cannot.
+func number(text string, ok *bool) int64 {
+	n, err := strconv.ParseInt(text, 36, 64)
+	*ok = *ok && err == nil
+	return n
 }
 
 // maxLogins bounds the logins of a user: the one unused longest goes.
@@ -51,8 +100,6 @@ type Users struct{ k *Keeper }
 
 // Get returns the entry of a user, or ErrGrant.
 func (us *Users) Get(ctx context.Context, user string) (*User, error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
 	u, _, err := us.get(ctx, us.k.Key("login", user))
 	if err == nil && u == nil {
 		err = ErrGrant
@@ -76,11 +123,10 @@ func (us *Users) get(ctx context.Context, key scale.Key) (*User, scale.Rev, erro
 // its logins have ended.
 func (us *Users) userOf(key scale.Key, e scale.Entry) *User {
 	text, _, err := us.k.seals.Open(e.Value, us.bindUser(key))
-	u := &User{}
-	if err != nil || json.Unmarshal(text, u) != nil {
+	if err != nil {
 		return nil
 	}
-	return u
+	return parseUser(text)
 }
 
 func (us *Users) bindUser(key scale.Key) []byte { return seal.Binding(us.k.issuer, "user", key.Name) }
@@ -98,10 +144,7 @@ func (us *Users) Change(ctx context.Context, user string, fn func(u *User) (writ
 			return err
 		}
 		if u == nil {
-			u = &User{}
-		}
-		if u.Logins == nil {
-			u.Logins = map[string]*Login{}
+			u = &User{Logins: map[string]*Login{}}
 		}
 		write, result := fn(u)
 		if !write {
@@ -124,7 +167,7 @@ func (us *Users) Change(ctx context.Context, user string, fn func(u *User) (writ
 func (us *Users) put(ctx context.Context, key scale.Key, rev scale.Rev, u *User) (bool, error) {
 	w := scale.Write{Key: key, Prev: rev}
 	if ttl := u.tidy(time.Now()); ttl > 0 {
-		text, err := json.Marshal(u)
+		text, err := u.text()
 		if err != nil {
 			return false, err
 		}
