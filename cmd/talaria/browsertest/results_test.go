@@ -198,7 +198,7 @@ func TestFilter(t *testing.T) {
 			[]string{"users", "bills", "notes"}[n%3], []string{"create", "delete"}[n%2], n, []string{"Ledger", "Register"}[n%2], n, strings.Repeat("And so on. ", 20)+[]string{"zebra", "yak"}[n%2]))
 	}
 	b := inspectPage(t, fixture(t, "raw", strings.Join(tools, ",")))
-	b.until(`document.querySelectorAll('nav button[data-tool]').length > 200`)
+	b.until(`document.querySelectorAll('nav button[data-tool]').length > 100`)
 	for _, c := range []struct {
 		words string
 		found int

@@ -195,7 +195,15 @@ const wanted = (list, finds) => {
   return exact.length ? exact : found(true)
 }
 
-const shown = 240 // entries of all lists
+const shown = 120 // entries of all lists
+
+// shares is how many entries of each list are drawn: short ones leave the others their room.
+function shares(all) {
+  const most = {}
+  let room = shown, rest = all.length
+  for (const [k, found] of all.toSorted((a, b) => a[1].length - b[1].length)) room -= Math.min(found.length, most[k] = Math.floor(room / rest--))
+  return most
+}
 
 function Lists({ lists, ready, word, finds, kind, tool, choose }) {
   const move = e => {
@@ -205,19 +213,19 @@ function Lists({ lists, ready, word, finds, kind, tool, choose }) {
     const all = [...e.currentTarget.querySelectorAll('button[data-tool]')]
     all[Math.min(all.length - 1, Math.max(0, all.indexOf(document.activeElement) + by))]?.focus()
   }
-  const all = Object.keys(kinds).map(k => [k, wanted(lists[k], finds)]), some = all.filter(([, found]) => found.length).length
+  const all = Object.keys(kinds).map(k => [k, wanted(lists[k], finds)]), some = all.filter(([, found]) => found.length), most = shares(some)
   return html`<div onKeyDown=${move}>${all.map(([k, found]) => {
     const list = lists[k], title = kinds[k].title
     if (!found.length && !list?.error && !(k === 'tool' && list)) return null
     return html`<section key=${k} aria-label=${title}><h2><${Icon} kind=${k} />${title} <span class="num dim">${list ? (word ? `${found.length} of ${list.entries.length}` : list.entries.length) : ''}</span></h2>
       ${list?.error && html`<p class="bad">${list.error}</p>`}${list?.note && html`<p class="dim">${list.note}</p>`}
       ${ready && k === 'tool' && list?.entries.length === 0 && !list.error && html`<p class="dim empty">This server has no tools.</p>`}
-      <${List} kind=${k} what=${title.toLowerCase()} entries=${found} most=${shown / some} tool=${k === kind ? tool : null} choose=${choose} /></section>`
-  })}${word && !some && html`<p class="dim empty" role="status">Nothing found.</p>`}</div>`
+      <${List} kind=${k} what=${title.toLowerCase()} entries=${found} most=${most[k] ?? 0} word=${word} tool=${k === kind ? tool : null} choose=${choose} /></section>`
+  })}${word && !some.length && html`<p class="dim empty" role="status">Nothing found.</p>`}</div>`
 }
 
-function List({ kind, what, entries, most, tool, choose }) {
-  const [list, pager, from] = usePages(entries, most, what)
+function List({ kind, what, entries, most, word, tool, choose }) {
+  const [list, pager, from] = usePages(entries, most, what, word)
   return html`${pager}<ul class="list">${list.map((t, i) => html`<li key=${t.name + ' ' + (from + i)}><button data-tool aria-current=${t.name === tool ? 'true' : undefined} onClick=${() => choose(t.name, false, kind)}>
     <span class="one">${t.label}</span><span class="space"></span>${t.view && html`<span class="dim" title="has a view" aria-label="has a view" role="img">▣</span>`}${t.wrong && html`<span class="bad" title=${t.wrong} aria-label="is broken" role="img">!</span>`}${t.fails > 0 && html`<span class="warn num" title=${count(t.fails, 'finding') + ' of Check'} aria-label=${count(t.fails, 'finding')} role="img">${t.fails}</span>`}</button></li>`)}</ul>`
 }

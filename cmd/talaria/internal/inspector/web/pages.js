@@ -10,11 +10,12 @@ export function Pager({ from, size, total, what, go }) {
   return html`<div class="pager num dim" role="group" aria-label=${what}><span aria-live="polite">${size > 1 ? from + 1 + '–' : ''}${Math.min(total, from + size)} of ${total} ${what}</span>${to(from - size, 'earlier', '‹')}${to(from + size, 'further', '›')}</div>`
 }
 
-// usePages is the part of a list that is drawn, what leads to the others, and where it begins.
-export function usePages(list, size, what) {
-  const [at, go] = useState(0)
-  const from = at < list.length ? at : 0
-  return [list.slice(from, from + size), html`<${Pager} from=${from} size=${size} total=${list.length} what=${what} go=${go} />`, from]
+// usePages is the part of a list that is drawn, what leads to the others, and where it begins. A list that was
+// found with another word begins at its first part.
+export function usePages(list, size, what, word) {
+  const [[at, of], go] = useState([0])
+  const from = of === word && at < list.length ? at : 0
+  return [list.slice(from, from + size), html`<${Pager} from=${from} size=${size} total=${list.length} what=${what} go=${n => go([n, word])} />`, from]
 }
 
 export const clip = text => text.length > 5e5 ? text.slice(0, 5e5) + '\n… ' + count(text.length - 5e5, 'more character') : text
