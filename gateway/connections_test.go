@@ -210,6 +210,42 @@ func TestOpensLate(t *testing.T) {
 	})
 }
 
+// TestWarmReplaced replaces an upstream by one that takes 7 s to connect, and by one that does
+// not connect: Warm waits for both.
+func TestWarmReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := backendtest.New(t, "slow", nil)
+		late := client.Conn(func(ctx context.Context) (transport.Conn, error) {
+			time.Sleep(7 * time.Second)
+			near, far := transport.Pipe()
+			go func() { _ = slow.Server.ServeConn(context.WithoutCancel(ctx), far); _ = far.Close() }()
+			return near, nil
+		})
+		never := client.Conn(func(context.Context) (transport.Conn, error) { return nil, errors.New("no such place") })
+		g, s := start(t, map[string]Upstream{"up": {Transport: local(greeter(t, "up"))}})
+		began := time.Now()
+		if err := errors.Join(g.Set("up", Upstream{Transport: late}), g.Warm(t.Context())); err != nil {
+			t.Error(err)
+		}
+		took := time.Since(began)
+		c := connect(t, s, protocol.V20260728, nil)
+		if got := toolNames(t, c); !slices.Equal(got, []string{"up_echo", "up_sum"}) || took != 7*time.Second {
+			t.Errorf("%q after %v", got, took)
+		}
+		if err := errors.Join(g.Set("up", Upstream{Transport: never}), g.Warm(t.Context())); err == nil || !strings.Contains(err.Error(), `server "up"`) {
+			t.Errorf("got %v", err)
+		}
+		if err := errors.Join(g.Set("up", Upstream{For: own(slow.Server)}), g.Warm(t.Context())); err != nil || g.all()[0].For == nil {
+			t.Errorf("an upstream without a list connection is not there: %v", err)
+		}
+		if err := errors.Join(c.Close(), g.Close()); err != nil {
+			t.Error(err)
+		}
+		slow.Cut(errors.New("over"))
+		_ = slow.Server.Shutdown(t.Context())
+	})
+}
+
 // TestAway has an upstream that goes away: its list stays, and calls say what to do, in 5 s.
 func TestAway(t *testing.T) {
 	for era, rev := range eras {

@@ -38,34 +38,27 @@ type settings struct {
 func (a *files) apply(g *Gateway, f *config.File, o *client.HTTPOptions) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	next := map[string]config.Server{}
+	next, seen := map[string]config.Server{}, map[string]bool{}
 	var faults []error
 	for _, s := range f.Servers {
-		if _, again := next[s.Name]; again { // Err says that its name is taken
-			faults = append(faults, fmt.Errorf("server %q: %w", s.Name, s.Err))
-			continue
-		}
 		before, had := a.servers[s.Name]
-		if had && s.Err != nil {
-			next[s.Name] = before
-		}
+		again := seen[s.Name] // Err says that its name is taken
+		seen[s.Name] = true
 		if s.Disabled {
 			continue
 		}
-		if had && reflect.DeepEqual(before, s) {
-			next[s.Name] = s
-			continue
-		}
-		u, err := upstreamOf(g, s, o)
-		if err == nil {
-			err = g.Set(s.Name, u)
-		}
-		if err != nil {
-			faults = append(faults, fmt.Errorf("server %q: %w", s.Name, err))
-			if had {
-				next[s.Name] = before
+		if !had || !reflect.DeepEqual(before, s) {
+			u, err := upstreamOf(g, s, o)
+			if err == nil {
+				err = g.Set(s.Name, u)
 			}
-			continue
+			if err != nil {
+				faults = append(faults, fmt.Errorf("server %q: %w", s.Name, err))
+				if again || !had {
+					continue
+				}
+				s = before
+			}
 		}
 		next[s.Name] = s
 	}

@@ -167,6 +167,7 @@ func (g *Gateway) Set(name string, u Upstream) error {
 	at := slices.IndexFunc(g.upstreams, func(u *upstream) bool { return u.name == name })
 	if at < 0 {
 		g.upstreams = append(g.upstreams, next)
+		close(next.placed)
 		next.start()
 		g.tasks.Go(func() { g.publisher.publish(nil) })
 		return nil
@@ -199,6 +200,7 @@ func (g *Gateway) replace(old, next *upstream) {
 	}
 	g.upstreams[at] = next
 	g.mu.Unlock()
+	close(next.placed)
 	g.publisher.publish(nil)
 	if next.list != nil && old.list != nil {
 		next.list.watched.Follow(&old.list.watched, maxWatched)
@@ -237,17 +239,29 @@ func (g *Gateway) Remove(name string) bool {
 func (g *Gateway) Apply(f *config.File, o *client.HTTPOptions) error { return g.files.apply(g, f, o) }
 
 // Warm waits until each upstream with a list connection has listed, or could not be
-// reached, and returns the errors of those, joined.
+// reached, and returns the errors of those, joined. Of a replaced upstream it waits for the new
+// one.
 func (g *Gateway) Warm(ctx context.Context) error {
+	all := g.all()
+	g.mu.Lock()
+	for i, u := range all {
+		all[i] = cmp.Or(u.next, u)
+	}
+	g.mu.Unlock()
 	var faults []error
-	for _, u := range g.all() {
-		if u.list == nil {
-			continue
+	for _, u := range all {
+		if u.list != nil {
+			// The error of Warm is that of the connection, which wait returns.
+			_ = u.list.group.Warm(ctx)
+			if err := u.list.wait(ctx); err != nil {
+				faults = append(faults, fmt.Errorf("gateway: server %q: %w", u.name, err))
+				continue
+			}
 		}
-		// The error of Warm is that of the connection, which wait returns.
-		_ = u.list.group.Warm(ctx)
-		if err := u.list.wait(ctx); err != nil {
-			faults = append(faults, fmt.Errorf("gateway: server %q: %w", u.name, err))
+		select {
+		case <-u.placed: // soon, as it has listed
+		case <-u.ctx.Done():
+		case <-ctx.Done():
 		}
 	}
 	g.publisher.publish(nil)

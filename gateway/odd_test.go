@@ -172,6 +172,7 @@ func TestOddFiles(t *testing.T) {
 	for _, tt := range []struct{ name, text, fault, tools string }{
 		{"two servers of one name", `{"mcpServers":{"a":{"url":"URL"},"a":{"url":"URL/other"}}}`, "another server of that name", "a_drop a_work"},
 		{"the same again", `{"mcpServers":{"a":{"url":"URL"},"a":{"url":"URL/other"}}}`, "another server of that name", "a_drop a_work"},
+		{"the first of two is disabled", `{"mcpServers":{"a":{"url":"URL","disabled":true},"a":{"url":"URL"}}}`, "another server of that name", ""},
 		{"a name with a dot", `{"mcpServers":{"io.github.x":{"url":"URL"},"a":{"url":"URL"}}}`, "a name has letters", "a_drop a_work"},
 		{"both members", `{"mcpServers":{"a":{"url":"URL"}},"servers":{"b":{"url":"URL","talaria":{"only":["work"]}}}}`, "", "a_drop a_work b_work"},
 		{"disabled", `{"mcpServers":{"a":{"url":"URL","disabled":true},"b":{"url":"URL","talaria":{"hide":["d*"]}}}}`, "", "b_work"},

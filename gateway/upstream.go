@@ -116,6 +116,7 @@ type upstream struct {
 	era     atomic.Int32
 	listed  chan struct{} // closed when the first connection has listed
 	first   sync.Once     // closes listed
+	placed  chan struct{} // closed when it is one of those of the Gateway
 
 	next *upstream // will replace it; guarded by the mu of the Gateway
 
@@ -126,7 +127,7 @@ type upstream struct {
 
 // newUpstream returns an upstream that start connects.
 func newUpstream(g *Gateway, name string, u Upstream) *upstream {
-	up := &upstream{Upstream: u, gateway: g, name: name, calls: make(chan struct{}, maxCalls), listed: make(chan struct{}), known: map[place]*known{}}
+	up := &upstream{Upstream: u, gateway: g, name: name, calls: make(chan struct{}, maxCalls), listed: make(chan struct{}), placed: make(chan struct{}), known: map[place]*known{}}
 	if name != "" {
 		up.prefix = name + "_"
 	}
