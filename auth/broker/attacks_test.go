@@ -141,13 +141,16 @@ func TestAttacksOnRequests(t *testing.T) {
 			"fragment":           {query(here, "redirect_uri", redirect+"#x"), "redirect_uri is not one"},
 			"other port far":     {query(there, "redirect_uri", "https://app.example.com:444/callback"), "redirect_uri is not one"},
 			"fault, far":         {query(there, "redirect_uri", far, "code_challenge_method", "plain"), "PKCE with S256 is required"},
-			"scope, far":         {query(there, "redirect_uri", far, "scope", "x"), "there is no scope x"},
+			"scope, far":         {query(there, "redirect_uri", far, "scope", "x"), "the scopes are notes:read, notes:write, offline_access."},
+			"text as a scope":    {query(there, "redirect_uri", far, "scope", "\u202ecall\u2800+1-555"), "the scopes are notes:read"},
 			"state too long":     {query(there, "redirect_uri", far, "state", strings.Repeat("x", 1025)), "state is too long"},
 			"everything too big": {query(there, "scope", strings.Repeat("x", 5000)), "more than once, or too long"},
 		} {
 			b.page(name, 400, tt.text, self+"/authorize?"+tt.q.Encode(), nil)
 		}
-		b.page("twice", 400, "more than once", self+"/authorize?"+query(here).Encode()+"&client_id="+there, nil)
+		for _, more := range []string{"client_id=" + there, "code_challenge_method=plain", "dpop_jkt=x&dpop_jkt=y", "x=1&x=2", "state=%zz", "x;y"} {
+			b.page(more, 400, "more than once, or too long a one, or one that cannot be read", self+"/authorize?"+query(here).Encode()+"&"+more, nil)
+		}
 		for want, q := range map[string]url.Values{
 			"unsupported_response_type": query(here, "response_type", "token"), "invalid_request": query(here, "code_challenge", ""),
 			"invalid_target": query(here, "resource", "https://other.example.com/mcp"), "invalid_scope": query(here, "scope", "notes:burn"),

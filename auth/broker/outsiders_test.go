@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -432,6 +433,122 @@ func TestBoundTokenAtTheResource(t *testing.T) {
 	} {
 		if got := call(c.address, c.header...); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+// Proofs that are not of this request, or not signed as they have to be, and such of a key
+// that the token is not bound to. None of them uses the token up.
+func TestOddProofs(t *testing.T) {
+	w := newWorld(t, 2, nil)
+	tok := w.enter()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proof := func(kind jose.ContentType, own bool, changes ...any) string {
+		claims := map[string]any{"jti": rand.Text(), "htm": "POST", "htu": self + "/token", "iat": time.Now().Unix()}
+		for i := 0; i < len(changes); i += 2 {
+			claims[changes[i].(string)] = changes[i+1]
+		}
+		signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key}, (&jose.SignerOptions{EmbedJWK: own}).WithType(kind))
+		if err != nil {
+			t.Fatal(err)
+		}
+		signed, err := signer.Sign([]byte(asJSON(claims)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := signed.CompactSerialize()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	const kind = "dpop+jwt"
+	for name, text := range map[string]string{
+		"ahead": proof(kind, true, "iat", time.Now().Unix()+90), "late": proof(kind, true, "iat", time.Now().Unix()-90), "far ahead": proof(kind, true, "iat", 1e300), "a query": proof(kind, true, "htu", self+"/token?x=1"),
+		"another endpoint": proof(kind, true, "htu", self+"/revoke"), "another method": proof(kind, true, "htm", "GET"), "no id": proof(kind, true, "jti", ""), "a number": proof(kind, true, "jti", 5), "another type": proof("JWT", true),
+		"no key": proof(kind, false), "none": "eyJhbGciOiJub25lIiwidHlwIjoiZHBvcCtqd3QifQ.e30.", "five parts": "a.b.c.d.e", "nothing": "", "JSON": `{"payload":""}`, "cut": proof(kind, true)[:200],
+	} {
+		form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tok.refresh}, "client_id": {tok.client}}
+		if status, m := w.post("/token", form, "DPoP", text); status != 400 || m["error"] != "invalid_dpop_proof" {
+			t.Errorf("%s: %d %v", name, status, m)
+		}
+	}
+	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tok.refresh}, "client_id": {tok.client}}
+	if status, m := w.post("/token", form, "DPoP", proof(kind, true, "jti", strings.Repeat("j", 30_000))); status != 400 || m["error"] != "invalid_grant" {
+		t.Errorf("of another key: %d %v", status, m)
+	}
+	if status, code, _ := w.renew(tok); status != 200 {
+		t.Errorf("without a proof: %d %s", status, code)
+	}
+}
+
+// An answer to a question counts only as the form of the page sends it: from this origin, with
+// the cookie of the browser that was asked, and in the body.
+func TestOddConsents(t *testing.T) {
+	w := newWorld(t, 2, nil)
+	client := w.register(redirect)
+	const plain = "application/x-www-form-urlencoded"
+	other := w.browser()
+	other.ask(query(client))
+	for name, c := range map[string]struct {
+		site, kind string
+		in, tossed bool // in the URL; after the cookie of another browser
+		want       int
+	}{
+		"as the page": {"same-origin", plain, false, false, 303}, "an old browser": {"", plain, false, false, 303}, "another host": {"same-site", plain, false, false, 403}, "another site": {"cross-site", plain, false, false, 403},
+		"by hand": {"none", plain, false, false, 403}, "two sites": {"same-origin, cross-site", plain, false, false, 403}, "text": {"", "text/plain", false, false, 403}, "JSON": {"", "application/json", false, false, 403},
+		"parts": {"", "multipart/form-data; boundary=x", false, false, 403}, "in the URL": {"", plain, true, false, 403}, "another cookie first": {"", plain, false, true, 403},
+	} {
+		b := w.browser()
+		address, body := self+"/consent", b.ask(query(client)).Encode()
+		if c.in {
+			address, body = address+"?"+body, ""
+		}
+		r := httptest.NewRequest(http.MethodPost, address, strings.NewReader(body))
+		r.Header.Set("Content-Type", c.kind)
+		if c.site != "" {
+			r.Header.Set("Sec-Fetch-Site", c.site)
+		}
+		cookies := b.jar.Cookies(r.URL)
+		if c.tossed {
+			cookies = append(other.jar.Cookies(r.URL), cookies...)
+		}
+		for _, cookie := range cookies {
+			r.AddCookie(cookie)
+		}
+		if rec := w.serve(r); rec.Code != c.want || (rec.Header().Get("Location") != "") != (c.want == 303) {
+			t.Errorf("%s: %d to %q", name, rec.Code, rec.Header().Get("Location"))
+		}
+	}
+}
+
+// Once Revoke has returned, no token of the user is of use, whatever ran beside it.
+func TestRevokeBesideRefreshes(t *testing.T) {
+	w := newWorld(t, 2, nil)
+	for range 5 {
+		tok := w.enter()
+		var all sync.WaitGroup
+		for i := range 12 {
+			all.Go(func() {
+				switch i % 3 {
+				case 0:
+					w.renew(tok)
+				case 1:
+					if err := w.brokers[i%2].Revoke(t.Context(), idpURL+"#alice"); err != nil {
+						t.Error(err)
+					}
+				default:
+					w.post("/revoke", url.Values{"token": {tok.refresh}, "client_id": {tok.client}})
+				}
+			})
+		}
+		all.Wait()
+		status, _, _ := w.renew(tok)
+		if got := w.user(tok); status != 400 || !strings.Contains(got, "has ended") {
+			t.Errorf("%d, %s", status, got)
 		}
 	}
 }

@@ -163,6 +163,7 @@ func TestClientDocuments(t *testing.T) {
 	d[bare] = asJSON(map[string]any{"client_id": bare, "redirect_uris": []string{redirect}})
 	for where, want := range map[string]string{
 		keyed: "other than none", big: "cannot be had", other: "differs", bare: "has no client_name", "https://app.example.com/gone.json": "cannot be had", "https://app.example.com": "no URL", "https://me@app.example.com/x": "no URL",
+		"https://app.example.com/./x": "no URL", "https://app.example.com/x/.": "no URL", "https://app.example.com/%2e/x": "no URL", "https://app.example.com/x#": "no URL", "https:///x": "no URL", "https://app.example.com//": "no URL",
 	} {
 		w.browser().page(where, 400, want, self+"/authorize?"+query(where).Encode(), nil)
 	}

@@ -74,7 +74,7 @@ func (d *documents) client(ctx context.Context, id string) (*Client, error) {
 		return c, nil
 	}
 	u, err := url.Parse(id)
-	if err != nil || u.Path == "" || u.Path == "/" || u.Fragment != "" || u.User != nil || slices.Contains(strings.Split(u.Path, "/"), "..") || strings.ContainsFunc(id, notPrinted) {
+	if err != nil || u.Hostname() == "" || strings.Trim(u.Path, "/") == "" || strings.Contains(id, "#") || u.User != nil || slices.ContainsFunc(strings.Split(u.Path, "/"), dots) {
 		return nil, errors.New("the client_id is no URL of a metadata document")
 	}
 	select {
@@ -95,6 +95,9 @@ func (d *documents) client(ctx context.Context, id string) (*Client, error) {
 	d.cache.Add(id, &document{c, time.Now().Add(keep)})
 	return c, nil
 }
+
+// dots reports whether a segment of a path leads elsewhere.
+func dots(segment string) bool { return segment == "." || segment == ".." }
 
 // fetch fetches a document and checks that it is this client's. It returns for how
 // long it may be kept.

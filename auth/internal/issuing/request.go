@@ -74,10 +74,10 @@ func ParseRequest(text string) (*Request, bool) {
 // machine: a client that anyone may register must not make this server send users
 // elsewhere.
 func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
-	q := r.URL.Query()
-	for _, name := range []string{"client_id", "redirect_uri", "state", "code_challenge", "scope", "response_type"} {
-		if len(q[name]) > 1 || len(q.Get(name)) > maxID {
-			s.c.Fault(w, r, http.StatusBadRequest, "The program sent "+name+" more than once, or too long a one.")
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	for name, values := range q {
+		if len(values) > 1 && name != "resource" || len(values[0]) > maxID || err != nil {
+			s.c.Fault(w, r, http.StatusBadRequest, "The program sent a parameter more than once, or too long a one, or one that cannot be read.")
 			return
 		}
 	}
@@ -142,7 +142,7 @@ func (s *Server) read(req *Request, q url.Values) (code, description string) {
 	}
 	for _, scope := range req.Scopes {
 		if scope != Offline && !slices.Contains(s.c.Scopes, scope) {
-			return "invalid_scope", "there is no scope " + scope
+			return "invalid_scope", "the scopes are " + strings.Join(append(slices.Clone(s.c.Scopes), Offline), ", ")
 		}
 	}
 	slices.Sort(req.Scopes)
