@@ -454,9 +454,13 @@ func (b *inbox) giveBack(rev scale.Rev) {
 // the reply of a read was lost, all that follows counts as read. s.mu is held.
 func (b *inbox) passOn(was string, found *scale.Box) {
 	rest, pos, owed := b.clear()
-	if len(rest) == 0 && owed == 0 {
-		return
+	if len(rest) > 0 || owed > 0 {
+		b.appendAgain(was, found, rest, pos, owed)
 	}
+}
+
+// appendAgain is passOn for messages, and for what follows pos in the box, up to owed.
+func (b *inbox) appendAgain(was string, found *scale.Box, rest []scale.Message, pos, owed scale.Rev) {
 	var data [][]byte
 	for _, m := range rest {
 		data = append(data, b.sealed(m.Data))
@@ -520,9 +524,31 @@ func (b *inbox) next(out *outStream) (id string, message []byte) {
 	}
 	m := b.batch[0]
 	b.batch = b.batch[1:]
+	out.before, out.reader = b.sent, b.reader
 	b.sent, out.sent = m.Rev, m.Rev
 	b.session.outbox.free(len(m.Data))
 	return b.eventID(streamOf(b.reader), b.sent, 0), m.Data
+}
+
+// restoreUnsent notes that the connection of out broke over the message that it took last, and
+// reports whether that is one of the inbox. The next stream gets the message. s.mu is held.
+func (b *inbox) restoreUnsent(out *outStream, message []byte) bool {
+	switch {
+	case out.reader == "":
+		return false
+	case b.state == reading && b.reader == out.reader && b.sent == out.sent:
+		last := out.sent
+		if n := len(b.batch); n > 0 {
+			last = b.batch[n-1].Rev
+		}
+		b.session.outbox.free(bytesOf(b.batch))
+		b.sent, out.sent = out.before, out.before
+		b.batch, b.pos, b.pending = nil, b.sent, true
+		b.giveBack(last)
+	default: // another reader has begun after the message
+		b.appendAgain(out.reader, nil, []scale.Message{{Data: message}}, 0, 0)
+	}
+	return true
 }
 
 // own returns the id of an event that is not in the box: of a stream that begins, or of a

@@ -376,6 +376,51 @@ func TestPostStreamTwice(t *testing.T) {
 	}
 }
 
+// A message whose write fails is not sent: the client gets it on its next stream, whether or not
+// that names an event, and with it what waited behind it; wherever that stream is, and whenever
+// the write fails.
+func TestPostWriteFails(t *testing.T) {
+	for at := range 3 { // 2: at the same replica, while the connection before still writes
+		for _, resumes := range []bool{false, true} {
+			t.Run(fmt.Sprint("next at ", at, ", resumes ", resumes), func(t *testing.T) {
+				withStream(t, 2, func(t *testing.T, r *replicas, id string, first *get) {
+					r.post(0, id, "a")
+					first.wantMessages(t, "a")
+					last := ""
+					if resumes {
+						last = first.last(0)
+					}
+					holds := at == 2
+					if holds {
+						first.full = make(chan struct{})
+					}
+					first.breakOff()
+					r.post(1, id, "b", "c")
+					synctest.Wait()
+					next := r.get(at%2, id, last)
+					if holds {
+						synctest.Wait()
+						close(first.full)
+					}
+					<-first.done
+					time.Sleep(11 * time.Second)
+					if got, _ := next.messages(); holds && !resumes {
+						if slices.Sort(got); !slices.Equal(got, []string{"b", "c"}) {
+							t.Errorf("the stream has brought %q", got)
+						}
+					} else {
+						next.wantMessages(t, "b", "c")
+					}
+					next.leave()
+					again := r.get(1, id, "")
+					again.wantMessages(t)
+					again.leave()
+				})
+			})
+		}
+	}
+}
+
 // An older connection whose client is gone, which nothing has noticed, takes nothing from a
 // client that has resumed its stream elsewhere.
 func TestPostHalfOpenStream(t *testing.T) {
@@ -544,9 +589,9 @@ func TestPostFlood(t *testing.T) {
 	})
 }
 
-// What a replica has not sent to a client that does not read is left to the next
-// stream, also where the one before was told to end: when the replica shuts down, and
-// when the client comes elsewhere while the connection is not known to be broken.
+// What a client that does not read did not get is left to the next stream, also where the one
+// before was told to end: when the replica shuts down, and when the client comes elsewhere
+// while the connection is not known to be broken.
 func TestPostShutdown(t *testing.T) {
 	for name, test := range map[string]struct{ told, closed bool }{
 		"closed": {false, true}, "told to end, and closed": {true, true}, "told to end": {true, false},
@@ -572,7 +617,7 @@ func TestPostShutdown(t *testing.T) {
 				g.breakOff()
 				close(g.full)
 				<-g.done
-				next.wantMessages(t, "b", "c") // the first one is on its way
+				next.wantMessages(t, "b", "c", "a") // the first one was on its way when the connection broke
 				if at0.outbox.bytes != 0 {
 					t.Errorf("%d bytes count for what waits", at0.outbox.bytes)
 				}

@@ -92,6 +92,26 @@ func TestSavedAnswersWhileRead(t *testing.T) {
 	})
 }
 
+// Clients that come back for silent calls and leave again take no room from a saved answer.
+func TestSavedAnswersBesideSilentCalls(t *testing.T) {
+	together(t, func(t *testing.T, f *team) {
+		f.answers(f.id, "answer")
+		for range 2 * maxSavedAnswers {
+			f.call()
+			f.back(1, f.event(1)).leave()
+		}
+		f.call().End([]byte("another"))
+		if n := f.stored(f.id); n != 2 {
+			t.Errorf("the store has %d answers, want both", n)
+		}
+		answers := f.all[0].resumer.answers
+		if boxes, bytes := len(answers.of[f.id]), answers.bytes.Used(); boxes != 2 || bytes != 2*savedAnswerOverhead+len("answeranother") {
+			t.Errorf("%d boxes count %d bytes", boxes, bytes)
+		}
+		f.empty()
+	})
+}
+
 // A follower without memory for what it has read ends: the client comes back for it.
 func TestFollowerWithoutMemory(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {

@@ -57,6 +57,7 @@ type answerBox struct {
 	led                      bool          // a leader writes it, or its follower reads it
 	reader                   string        // that follower
 	answer                   uint64        // number of the event that is the answer; 0 if the box does not have it
+	filled                   bool          // it may have a message
 	over                     bool          // it is to be deleted
 	storing                  chan struct{} // has an element while the store takes, writes or deletes it
 	writing                  int           // calls of use
@@ -133,9 +134,9 @@ func (l *savedAnswers) use(s *Session, stream uint64, n int, answer uint64, writ
 	return nil
 }
 
-// reserve makes the box of a stream count up to n bytes more, and returns how many. b is nil
-// if there is no room.
-func (l *savedAnswers) reserve(s *Session, stream uint64, n int) (b *answerBox, counted int) {
+// reserve makes the box of a stream count up to n bytes of messages more, and returns how many
+// count. b is nil if there is no room.
+func (l *savedAnswers) reserve(s *Session, stream uint64, messages int) (b *answerBox, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	list := l.of[s.id]
@@ -145,7 +146,7 @@ func (l *savedAnswers) reserve(s *Session, stream uint64, n int) (b *answerBox, 
 		}
 		b = &answerBox{name: answerBoxName(s.id, l.node, stream), session: s.id, principal: s.principal, stream: stream, storing: make(chan struct{}, 1)}
 	}
-	if b.size == 0 {
+	if n = messages; b.size == 0 {
 		n += savedAnswerOverhead
 	}
 	n = max(0, min(n, 2*answerBytes-b.size)) // beyond that the store has dropped some
@@ -155,7 +156,7 @@ func (l *savedAnswers) reserve(s *Session, stream uint64, n int) (b *answerBox, 
 	if b.until.IsZero() {
 		l.of[s.id] = append(list, b)
 	}
-	b.size, b.until, b.over = b.size+n, time.Now().Add(answerTTL), false
+	b.size, b.until, b.over, b.filled = b.size+n, time.Now().Add(answerTTL), false, b.filled || messages > 0
 	b.writing++
 	return b, n
 }
@@ -191,12 +192,13 @@ func (l *savedAnswers) acknowledge(session string, stream uint64, reader string)
 	})
 }
 
-// leave notes that a reader has left whose client has the event last.
+// leave notes that a reader has left whose client has the event last. A box without a message,
+// or with an answer that the client has, is deleted.
 func (l *savedAnswers) leave(session, reader string, last eventID) {
 	l.update(session, last.stream, func(b *answerBox) {
 		if b.reader == reader {
 			b.led = false
-			b.over = b.over || b.answer > 0 && b.answer <= last.event
+			b.over = b.over || !b.filled || b.answer > 0 && b.answer <= last.event
 		}
 	})
 }

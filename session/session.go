@@ -581,12 +581,21 @@ func (s *Session) ServeStream(last string, to core.StreamConn) error {
 			continue
 		}
 		if to.Event(id, message) != nil {
-			s.history.restoreUnsent(message)
-			s.mu.Lock()
-			out.broken = true
-			s.mu.Unlock()
+			s.restoreUnsent(out, message)
 			return nil
 		}
+	}
+}
+
+// restoreUnsent notes that the connection of out broke over a message: it counts as not sent,
+// or as lost.
+func (s *Session) restoreUnsent(out *outStream, message []byte) {
+	s.mu.Lock()
+	out.broken = true
+	waits := s.inbox != nil && s.inbox.restoreUnsent(out, message)
+	s.mu.Unlock()
+	if !waits {
+		s.history.restoreUnsent(message)
 	}
 }
 
@@ -642,7 +651,7 @@ func (s *Session) resumeAnswer(last string, to core.StreamConn) error {
 func (s *Session) next(out *outStream) (id string, message []byte, over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock() // a message is in one of both, for a hand-off to another replica
-	message = s.outbox.dequeue(out)
+	message, out.reader = s.outbox.dequeue(out), ""
 	switch b := s.inbox; {
 	case message == nil && b != nil:
 		id, message = b.next(out)

@@ -51,6 +51,8 @@ type outStream struct {
 	retry  time.Duration // time until the client reconnects after the end; 0 if not set
 	stream string        // for the inbox, as which it has read last; "" if it never has
 	sent   scale.Rev     // the newest message of the inbox that it took
+	before scale.Rev     // the inbox.sent before that
+	reader string        // under which name it took the message that it sends; "" if that is not of the inbox
 }
 
 // openStream opens a stream, which gets what waits, and ends the oldest if there are
