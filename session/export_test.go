@@ -6,3 +6,10 @@ func (m *Manager) Len() int {
 	defer m.mu.Unlock()
 	return len(m.sessions)
 }
+
+// ownsStream reports whether a stream here receives the messages of the session.
+func (s *Session) ownsStream() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.inbox.state == reading
+}

@@ -35,14 +35,14 @@ type follower struct {
 	box, reader string
 
 	// Only the goroutine of serve uses these.
-	pos    scale.Rev // of the last message that was read; 0 before the first
 	opened bool
 	fresh  int           // bytes that were read since the last ask
 	full   time.Time     // since when there is no memory for what is read; zero if there is
 	wait   time.Duration // until the next look
+	timed  bool          // the timer has made it look, and not a hint
 	timer  *time.Timer
 
-	told  atomic.Int64           // the newest message of which a hint came, a scale.Rev
+	pos   atomic.Int64           // of the last message that was read, a scale.Rev; 0 before the first
 	look  atomic.Bool            // the box may have more
 	due   atomic.Bool            // the timer has fired
 	known atomic.Bool            // the other replica has replied
@@ -122,6 +122,7 @@ func (f *follower) leave() {
 // come soon, as hints may be lost.
 func (f *follower) retry(since time.Duration) {
 	f.look.Store(true)
+	f.timed = true
 	switch {
 	case f.known.Load():
 		f.wait = min(max(2*f.wait, replica.PollInterval), replica.StreamCheck)
@@ -144,12 +145,10 @@ type hinted interface {
 
 // hint implements hinted.
 func (f *follower) hint(rev scale.Rev) {
-	if rev == 0 {
+	if rev == 0 || int64(rev) > f.pos.Load() {
 		f.look.Store(true)
+		f.signal()
 	}
-	for told := f.told.Load(); int64(rev) > told && !f.told.CompareAndSwap(told, int64(rev)); told = f.told.Load() {
-	}
-	f.signal()
 }
 
 // signal wakes the goroutine of serve.
@@ -164,14 +163,9 @@ func (f *follower) signal() {
 // flush reads what the box has, and sends it. over reports that nothing follows.
 func (f *follower) flush() (over bool, err error) {
 	m := f.resumer.m
-	for {
-		told := f.told.Load()
-		hinted := told > int64(f.pos)
-		if !f.look.Swap(false) && !hinted {
-			return false, nil
-		}
+	for f.look.Swap(false) {
 		known := f.known.Load() // before the read
-		list, _, err := m.readBox(m.ctx, f.box, f.pos, f.reader)
+		list, _, err := m.readBox(m.ctx, f.box, scale.Rev(f.pos.Load()), f.reader)
 		size := bytesOf(list)
 		switch {
 		case errors.Is(err, scale.ErrNotReader) && known: // another connection has the stream
@@ -191,10 +185,9 @@ func (f *follower) flush() (over bool, err error) {
 			f.timer.Reset(retryInterval)
 			return false, nil
 		case len(list) == 0:
-			f.told.CompareAndSwap(told, min(told, int64(f.pos)))
 			continue
 		}
-		if f.full = (time.Time{}); !hinted { // another hint may be lost
+		if f.full = (time.Time{}); f.timed { // another hint may be lost
 			f.wait = 0
 		}
 		over, err = f.sendAll(list)
@@ -210,16 +203,18 @@ func (f *follower) flush() (over bool, err error) {
 			_ = f.ask(false) // which makes room; what is lost is made good by the next one
 		}
 	}
+	f.timed = false
+	return false, nil
 }
 
 // sendAll sends the events of messages.
 func (f *follower) sendAll(list []scale.Message) (over bool, err error) {
 	// Before the first read, only messages of earlier readers can be gone.
-	if f.pos > 0 && list[0].Prev > f.pos { // the client has been too slow, and comes back for the rest
+	if pos := scale.Rev(f.pos.Load()); pos > 0 && list[0].Prev > pos { // the client has been too slow, and comes back for the rest
 		return true, f.finish(reasonDone)
 	}
 	for _, m := range list {
-		f.pos = m.Rev
+		f.pos.Store(int64(m.Rev))
 		batch, err := f.resumer.answers.open(f.box, m.Data)
 		if err != nil { // another replica may have the key
 			f.resumer.m.reportError(err)

@@ -533,7 +533,7 @@ func (st *answerStream) detach(to core.EventWriter) {
 // resume sends the events after id on their stream, and makes to the connection of later
 // events.
 //
-// attached reports whether to still is that connection. resume calls wake when it no longer
+// attached reports whether to still is that connection: not if the stream is over. resume calls wake when it no longer
 // is; wake must not block or use h. The caller calls lost if to breaks before that.
 //
 // The error is errUnknownStream if id is not of a known answer, and errNotKept if some
@@ -543,51 +543,35 @@ func (h *history) resume(id string, to core.EventWriter, wake func()) (attached 
 	if !ok || from.stream&unsolicitedStream != 0 || from.node != h.node {
 		return nil, nil, errUnknownStream
 	}
-	number, event := from.stream, from.event
 	h.mu.Lock()
-	st := h.open[number]
+	st := h.open[from.stream]
 	h.mu.Unlock()
 	if st == nil {
-		return h.replay(number, event, to)
+		st = &answerStream{over: true}
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.over {
-		return h.replay(number, event, to)
-	}
-	if l, ok := to.(*leader); ok {
+	attached, lost = func() bool { return st.isConn(to) }, func() { st.detach(to) }
+	if l, ok := to.(*leader); ok && !st.over {
 		if l.live = !l.isLeft(); !l.live {
-			return func() bool { return false }, func() {}, nil // another connection may have come while this one waited
+			return attached, lost, nil // another connection may have come while this one waited
 		}
 	}
-	missed, err := h.missed(number, event)
-	if errors.Is(err, errNotKept) {
+	missed, err := h.missed(from.stream, from.event)
+	switch {
+	case errors.Is(err, errNotKept), st.over && err != nil:
 		return nil, nil, err
+	case !st.over:
+		st.releaseConn()
+		st.to, st.left = to, wake
 	}
-	st.releaseConn()
-	st.to, st.left = to, wake
 	for _, r := range missed {
 		if h.send(to, r) != nil {
 			st.releaseConn()
 			break
 		}
 	}
-	return func() bool { return st.isConn(to) }, func() { st.detach(to) }, nil
-}
-
-// replay sends what is kept of a stream that is over. It stays attached to
-// nothing: after the last event the connection has served its purpose.
-func (h *history) replay(number, event uint64, to core.EventWriter) (attached func() bool, lost func(), err error) {
-	missed, err := h.missed(number, event)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, r := range missed {
-		if h.send(to, r) != nil {
-			break
-		}
-	}
-	return func() bool { return false }, func() {}, nil
+	return attached, lost, nil
 }
 
 // missed returns the events of a stream after one; see history.since.

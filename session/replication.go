@@ -343,14 +343,6 @@ func (m *Manager) updateValue(s *Session, key any, fn func(old any, ok bool) any
 	return value, err
 }
 
-// reloadSubscriptions reloads a session whose subscriptions another replica has changed, if
-// this replica notifies its client of changes.
-func (m *Manager) reloadSubscriptions(id string) {
-	if s := m.Local(id); s != nil && s.receivesChanges() {
-		m.reload(s)
-	}
-}
-
 // reload reads a session, again and again while the store does not answer.
 func (m *Manager) reload(s *Session) {
 	if s.refreshes.Add(1) > 1 {
@@ -459,8 +451,8 @@ func (m *Manager) deleteEnded(s *Session) {
 func (m *Manager) HandleChange(id string, ended bool) {
 	if ended {
 		m.dropEnded(id)
-	} else {
-		m.reloadSubscriptions(id)
+	} else if s := m.Local(id); s != nil && s.receivesChanges() {
+		m.reload(s)
 	}
 }
 

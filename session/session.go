@@ -342,13 +342,6 @@ func (s *Session) hasStream() bool {
 	return s.streams > 0
 }
 
-// ownsStream reports whether a stream here receives the messages of the session.
-func (s *Session) ownsStream() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.inbox.state == reading
-}
-
 // idleSince returns when the session was last used, or ok false while it is.
 func (s *Session) idleSince() (t time.Time, ok bool) {
 	s.mu.Lock()
@@ -479,8 +472,7 @@ func (s *Session) isFlushed() bool {
 // It is for what each replica tells the sessions that it has: if another replica
 // has the stream, nothing is sent. See Post.
 func (s *Session) Send(message []byte) bool {
-	_, sent := s.enqueue(message, true)
-	return sent
+	return s.enqueue(message)
 }
 
 // Route is Send for what only this replica has to tell: the message goes to the
@@ -488,27 +480,21 @@ func (s *Session) Send(message []byte) bool {
 // client is not waited for, but the Store may be; the error is that of the Store.
 func (s *Session) Route(ctx context.Context, message []byte) (sent bool, err error) {
 	if s.inbox == nil || s.Ended() {
-		_, sent = s.enqueue(message, false)
-		return sent, nil
+		return s.enqueue(message), nil
 	}
 	return s.inbox.post(ctx, message)
 }
 
-// enqueue queues a message, if it goes out here. What all replicas tell also waits
-// here for the next stream, while none is open.
-func (s *Session) enqueue(message []byte, all bool) (here, sent bool) {
+// enqueue is Send. Without a stream here, the message waits for the next one here.
+func (s *Session) enqueue(message []byte) (sent bool) {
 	budget, n := s.outbox.budget, cost(message)
 	room := budget.queue(n, s)
-	say := func() {}
 	s.mu.Lock()
-	defer func() {
-		s.mu.Unlock()
-		say()
-	}()
-	queued := false
-	switch q := s.inbox; {
-	case q == nil || q.state != standby || s.reason != nil:
-		here = true
+	queued, say := false, func() {}
+	switch {
+	case s.inbox != nil && s.inbox.state == standby && s.reason == nil: // another replica may have the stream
+		sent = true
+	default:
 		if room {
 			sent, queued = s.outbox.enqueue(message)
 		}
@@ -518,13 +504,13 @@ func (s *Session) enqueue(message []byte, all bool) (here, sent bool) {
 		if !sent {
 			say = s.outbox.lose(1)
 		}
-	default: // another replica may have the stream
-		sent = all
 	}
 	if room && !queued {
 		budget.unqueue(n)
 	}
-	return here, sent
+	s.mu.Unlock()
+	say()
+	return sent
 }
 
 // dropUnread drops what waits for the client, for clients that read.
@@ -558,11 +544,11 @@ func (s *Session) ServeStream(last string, to core.StreamConn) error {
 	if s.inbox != nil && s.subscriptions.topics != nil {
 		s.inbox.manager.reload(s) // another replica may have changed it since it was loaded
 	}
-	switch err := s.sendMissed(last, to); {
+	switch err := s.begin(out, last, to); {
 	case errors.Is(err, errNotKept):
 		return wire.Refused("last_event", protocol.CodeInvalidRequest,
 			"some of what followed Last-Event-ID %q was too long to be kept, and cannot be sent again: open the stream once more to go on without it", last)
-	case err != nil, to.Open() != nil, s.prime(out, last, to) != nil:
+	case err != nil, to.Open() != nil:
 		return nil // the client is gone
 	}
 	for {
@@ -687,25 +673,19 @@ func (s *Session) assignIDs(node string, n *counters) {
 	s.Pending.Name(node + "-" + strconv.FormatUint(n.copies.Add(1), 36))
 }
 
-// sendMissed sends what followed an event on one of the session's own streams; see
-// history.sendMissed. Where replicas share the session, the inbox has it.
-func (s *Session) sendMissed(last string, to core.StreamConn) error {
+// begin sends a stream what followed the event last, where the history of the session has that,
+// and otherwise its first event. Where replicas share the session, the inbox has what followed.
+func (s *Session) begin(out *outStream, last string, to core.StreamConn) error {
 	if s.inbox != nil {
+		if id := s.inbox.prime(last); id != "" {
+			return to.Event(id, nil)
+		}
 		return nil
 	}
-	return s.history.sendMissed(last, to)
-}
-
-// prime sends the first event of a stream; see history.sendFirst.
-func (s *Session) prime(out *outStream, last string, to core.StreamConn) error {
-	if s.inbox == nil {
-		return s.history.sendFirst(&out.number, to)
+	if err := s.history.sendMissed(last, to); err != nil {
+		return err
 	}
-	id := s.inbox.prime(last)
-	if id == "" {
-		return nil
-	}
-	return to.Event(id, nil)
+	return s.history.sendFirst(&out.number, to)
 }
 
 // hint makes the stream that reads look.
