@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -75,37 +76,39 @@ func FuzzSecrets(f *testing.F) {
 				}
 			}
 		}
-		all := ""
+		all := &logText{} // of all answers
 		for _, text := range []string{address, strings.Replace(address, "http", "ftp", 1), "http://[::1?" + key, address[len("http://"):]} {
 			file, err := config.Parse("mcp.json", fmt.Appendf(nil, `{"mcpServers":{"file":{"url":%q,"headers":{"X-Key":%q}}}}`, text, key), nil)
 			if err == nil {
 				err = g.Apply(file, nil)
 			}
-			all += fmt.Sprintln(err)
+			fmt.Fprintln(all, err)
 		}
 		ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer stop()
-		all += fmt.Sprintln(g.Warm(ctx), g.Status())
+		var calls sync.WaitGroup
+		calls.Go(func() { fmt.Fprintln(all, g.Warm(ctx), g.Status()) })
 		for _, rev := range eras {
 			c, err := client.Connect(t.Context(), local(s), &client.Options{Revisions: []protocol.Revision{rev}})
 			if err != nil {
 				t.Fatal(err)
 			}
+			defer func() { _ = c.Close() }() // what it says is of calls that were given up
 			for _, name := range []string{"http-list", "http-for", "sse-list", "sse-for", "ws-list", "ws-for", "file"} {
-				ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
-				r, err := c.Call(ctx, name+"_x", nil)
-				all += fmt.Sprintln(text(r, err))
-				_, err = c.GetPrompt(ctx, name+"_x", nil)
-				all += fmt.Sprintln(err)
-				stop()
+				calls.Go(func() {
+					r, err := c.Call(ctx, name+"_x", nil)
+					fmt.Fprintln(all, text(r, err))
+					_, err = c.GetPrompt(ctx, name+"_x", nil)
+					fmt.Fprintln(all, err)
+				})
 			}
-			_ = c.Close() // what it says is of calls that were given up
 		}
+		calls.Wait()
 		_ = g.Close()
-		all += log.String()
+		said := all.String() + log.String()
 		for _, secret := range []string{key, url.QueryEscape(key), strings.Trim(fmt.Sprintf("%q", key), `"`)} {
-			if at := strings.Index(all, secret); at >= 0 {
-				t.Errorf("the key is in …%.400q", all[max(0, at-200):])
+			if at := strings.Index(said, secret); at >= 0 {
+				t.Errorf("the key is in …%.400q", said[max(0, at-200):])
 			}
 		}
 	})
