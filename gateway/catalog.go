@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -61,6 +62,7 @@ type catalog struct {
 	items map[place]*item
 	notes []string // what is left out, or a rule does not do
 	size  int
+	fault error // why it cannot be read; then the rest of it does not count
 }
 
 // places yields where there is something; nothing for a nil catalog.
@@ -79,14 +81,15 @@ func (c *catalog) note(format string, args ...any) {
 }
 
 // put adds an item. Of two at one place the first counts.
-func (c *catalog) put(at place, it *item) error {
+func (c *catalog) put(at place, it *item) {
 	text, err := json.Marshal(it.definition)
 	if err != nil {
 		c.note("%v: %v", at, err)
-		return nil
+		return
 	}
 	if c.size += len(text); c.size > maxListedSize {
-		return fmt.Errorf("its lists have more than %d bytes", maxListedSize)
+		c.fault = cmp.Or(c.fault, fmt.Errorf("its lists have more than %d bytes", maxListedSize))
+		return
 	}
 	for name, value := range it.fixed {
 		text = append(append(text, name...), value...)
@@ -95,89 +98,73 @@ func (c *catalog) put(at place, it *item) error {
 	it.sum = [16]byte(sum[:])
 	if c.items[at] != nil {
 		c.note("%v is listed twice", at)
-		return nil
+		return
 	}
 	c.items[at] = it
-	return nil
 }
 
 // newCatalog lists everything that a connection to u has.
 func newCatalog(ctx context.Context, u *upstream, c *client.Client) (*catalog, error) {
 	all := &catalog{items: map[place]*item{}}
-	tools, err := listed(c.Tools(ctx))
-	if err != nil {
-		return nil, err
-	}
-	if err := all.addTools(u, tools); err != nil {
-		return nil, err
-	}
+	all.addTools(u, listed(all, c.Tools(ctx)))
 	if c.Supports("prompts") {
-		prompts, err := listed(c.Prompts(ctx))
-		if err != nil {
-			return nil, err
-		}
-		if err := all.addPrompts(u, prompts); err != nil {
-			return nil, err
-		}
+		all.addPrompts(u, listed(all, c.Prompts(ctx)))
 	}
-	if !c.Supports("resources") {
-		return all, nil
-	}
-	resources, err := listed(c.Resources(ctx))
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range resources {
-		if u.allows(r.Name) {
-			if err := all.put(place{registry.KindResource, r.URI}, &item{definition: &r, name: r.URI}); err != nil {
-				return nil, err
+	if c.Supports("resources") {
+		for _, r := range listed(all, c.Resources(ctx)) {
+			if u.allows(r.Name) {
+				all.put(place{registry.KindResource, r.URI}, &item{definition: &r, name: r.URI})
 			}
 		}
+		for _, t := range listed(all, c.Templates(ctx)) {
+			at := place{registry.KindTemplate, t.URITemplate}
+			if !u.allows(t.Name) {
+				continue
+			}
+			if _, err := uritemplate.Parse(t.URITemplate); err != nil {
+				all.note("%v: %v", at, visible.Error(err))
+				continue
+			}
+			all.put(at, &item{definition: &t, name: t.URITemplate})
+		}
 	}
-	templates, err := listed(c.Templates(ctx))
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range templates {
-		at := place{registry.KindTemplate, t.URITemplate}
-		if !u.allows(t.Name) {
-			continue
-		}
-		if _, err := uritemplate.Parse(t.URITemplate); err != nil {
-			all.note("%v: %v", at, visible.Error(err))
-			continue
-		}
-		if err := all.put(at, &item{definition: &t, name: t.URITemplate}); err != nil {
-			return nil, err
-		}
+	if all.fault != nil {
+		return nil, all.fault
 	}
 	return all, nil
 }
 
-// listed returns a list of bounded length; nothing if the upstream does not have the kind.
-func listed[T any](list iter.Seq2[T, error]) (all []T, err error) {
+// listed returns a list of bounded length; nothing if the upstream does not have the kind, or
+// after a fault of c.
+func listed[T any](c *catalog, list iter.Seq2[T, error]) (all []T) {
+	if c.fault != nil {
+		return nil
+	}
 	size := 0
 	for one, err := range list {
 		if errors.Is(err, client.ErrUnsupported) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if len(all) == maxListed {
-			return nil, fmt.Errorf("one of its lists has more than %d items", maxListed)
+			return nil
 		}
 		text, _ := json.Marshal(one) // what does not encode is left out later
-		if size += len(text); size > maxListedSize {
-			return nil, fmt.Errorf("one of its lists has more than %d bytes", maxListedSize)
+		size += len(text)
+		switch {
+		case err != nil:
+			c.fault = err
+		case len(all) == maxListed:
+			c.fault = fmt.Errorf("one of its lists has more than %d items", maxListed)
+		case size > maxListedSize:
+			c.fault = fmt.Errorf("one of its lists has more than %d bytes", maxListedSize)
+		}
+		if c.fault != nil {
+			return nil
 		}
 		all = append(all, one)
 	}
-	return all, nil
+	return all
 }
 
 // addTools adds tools with the rules applied.
-func (c *catalog) addTools(u *upstream, tools []protocol.Tool) error {
+func (c *catalog) addTools(u *upstream, tools []protocol.Tool) {
 	items, wanted := map[string]*item{}, []string(nil)
 	used := make([]bool, len(u.Rules))
 	for _, t := range tools {
@@ -218,11 +205,8 @@ func (c *catalog) addTools(u *upstream, tools []protocol.Tool) error {
 	for original, name := range names.Fit(wanted, names.Max-len(u.prefix)) {
 		it := items[original]
 		it.definition.(*protocol.Tool).Name = u.prefix + name
-		if err := c.put(place{registry.KindTool, u.prefix + name}, it); err != nil {
-			return err
-		}
+		c.put(place{registry.KindTool, u.prefix + name}, it)
 	}
-	return nil
 }
 
 // objectSchema returns the input schema of a tool as hosts take it: they refuse the whole list
@@ -355,7 +339,7 @@ func (it *item) checkHeaders(f *mcp.Frame) error {
 }
 
 // addPrompts adds prompts.
-func (c *catalog) addPrompts(u *upstream, prompts []protocol.Prompt) error {
+func (c *catalog) addPrompts(u *upstream, prompts []protocol.Prompt) {
 	items, wanted := map[string]*item{}, []string(nil)
 	for _, p := range prompts {
 		if !u.allows(p.Name) || items[p.Name] != nil {
@@ -371,9 +355,6 @@ func (c *catalog) addPrompts(u *upstream, prompts []protocol.Prompt) error {
 	for original, name := range names.Fit(wanted, names.Max-len(u.prefix)) {
 		it := items[original]
 		it.definition.(*protocol.Prompt).Name = u.prefix + name
-		if err := c.put(place{registry.KindPrompt, u.prefix + name}, it); err != nil {
-			return err
-		}
+		c.put(place{registry.KindPrompt, u.prefix + name}, it)
 	}
-	return nil
 }

@@ -360,12 +360,7 @@ func (c *connection) notified(n client.Notification) {
 			u.gateway.pool.each(u, (*connection).change)
 		}
 	case protocol.MethodResourceUpdated:
-		var params struct {
-			URI string `json:"uri"`
-		}
-		if jsonx.Unmarshal(n.Params, &params) == nil {
-			u.gateway.server.ResourceUpdated(params.URI)
-		}
+		u.gateway.server.ResourceUpdated(uriOf(n.Params))
 	}
 }
 

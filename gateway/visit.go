@@ -233,15 +233,10 @@ func (g *Gateway) pass(f *mcp.Frame) {
 		return
 	}
 	level, request := x.LogLevel(), f.Request()
-	var params struct {
-		URI string `json:"uri"`
-	}
-	if request.Method == protocol.MethodUnsubscribe && jsonx.Unmarshal(request.Params.Raw, &params) != nil {
-		return
-	}
+	uri := uriOf(request.Params.Raw) // of MethodUnsubscribe
 	var all []*connection
 	g.pool.session(f.SessionID(), func(c *connection) {
-		if request.Method != protocol.MethodUnsubscribe || slices.Contains(c.watched.Wanted(), params.URI) {
+		if request.Method != protocol.MethodUnsubscribe || slices.Contains(c.watched.Wanted(), uri) {
 			all = append(all, c)
 		}
 	})
@@ -251,7 +246,7 @@ func (g *Gateway) pass(f *mcp.Frame) {
 			defer func() { passed <- struct{}{} }()
 			switch request.Method {
 			case protocol.MethodUnsubscribe:
-				c.refused("ending a subscription", c.watched.Remove(params.URI))
+				c.refused("ending a subscription", c.watched.Remove(uri))
 			case protocol.MethodSetLevel:
 				c.level.Store(uint32(level)) // for one that has not listed
 				c.setLevel(level)
@@ -265,6 +260,17 @@ func (g *Gateway) pass(f *mcp.Frame) {
 		}
 	}
 	gather(f, passed, waits)
+}
+
+// uriOf returns the URI in params; "" if there is none.
+func uriOf(params []byte) string {
+	var p struct {
+		URI string `json:"uri"`
+	}
+	if jsonx.Unmarshal(params, &p) != nil {
+		return ""
+	}
+	return p.URI
 }
 
 // maxWatched is the number of resources of an upstream whose changes reach clients. Clients
@@ -281,12 +287,7 @@ func (g *Gateway) subscribe(f *mcp.Frame, next mcp.Handler) (protocol.Result, er
 			wanted = filter.ResourceSubscriptions
 		}
 	} else {
-		var params struct {
-			URI string `json:"uri"`
-		}
-		if jsonx.Unmarshal(request.Params.Raw, &params) == nil { // next says what is wrong
-			wanted = []string{params.URI}
-		}
+		wanted = []string{uriOf(request.Params.Raw)}
 	}
 	for _, uri := range wanted {
 		if len(uri) > wire.MaxURI {
