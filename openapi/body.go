@@ -283,7 +283,7 @@ func (b *body) write(v any) (text []byte, media string, err error) {
 			return []byte(escaped(plain(v), "=&")), b.media, nil
 		}
 		var all []string
-		for _, name := range slices.Sorted(maps.Keys(members)) {
+		for _, name := range sortedKeys(members) {
 			all = append(all, b.field(name, members[name])...)
 		}
 		return []byte(strings.Join(all, "&")), b.media, nil
@@ -331,7 +331,7 @@ func (b *body) multipart(v any) ([]byte, string, error) {
 	}
 	var out bytes.Buffer
 	w := multipart.NewWriter(&out)
-	for _, name := range slices.Sorted(maps.Keys(members)) {
+	for _, name := range sortedKeys(members) {
 		list, isList := members[name].([]any)
 		if !isList {
 			list = []any{members[name]}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -369,10 +370,7 @@ func named(schema any, arg, name string) any {
 	if !ok || arg == name {
 		return schema
 	}
-	out := tree{}
-	for k, v := range t {
-		out[k] = v
-	}
+	out := maps.Clone(t)
 	said, _ := t["description"].(string)
 	out["description"] = strings.TrimSpace(name + "\n" + said)
 	return out

@@ -30,7 +30,8 @@ var styles = map[string][]string{
 
 // newParameter reads a parameter.
 func newParameter(s *schemas, o object) (*parameter, error) {
-	p := &parameter{name: o.text("name"), in: o.text("in"), required: o.yes("required"), reserved: o.yes("allowReserved")}
+	p := &parameter{name: o.text("name"), in: o.text("in"), required: o.yes("required")}
+	p.reserved = p.in == "query" && o.yes("allowReserved")
 	allowed, known := styles[p.in]
 	switch {
 	case p.name == "":
@@ -175,43 +176,35 @@ type part struct {
 
 // parts returns a value in a style that has names: form, deepObject and the delimited.
 func (p *parameter) parts(v any) []part {
+	if p.style == "deepObject" {
+		return deep(p.name, v, nil)
+	}
+	var all []part
+	joined := part{name: p.name}
 	switch v := v.(type) {
 	case []any:
-		if p.style == "deepObject" {
-			return deep(p.name, v, nil)
-		}
-		var all []part
-		joined := part{name: p.name}
 		for _, item := range v {
 			joined.values = append(joined.values, plain(item))
 			all = append(all, part{p.name, []string{plain(item)}})
 		}
-		if p.explode || len(v) == 0 {
-			return all
-		}
-		return []part{joined}
 	case tree:
-		if p.style == "deepObject" {
-			return deep(p.name, v, nil)
-		}
-		var all []part
-		joined := part{name: p.name}
-		for _, name := range slices.Sorted(maps.Keys(v)) {
+		for _, name := range sortedKeys(v) {
 			joined.values = append(joined.values, name, plain(v[name]))
-			if list, ok := v[name].([]any); ok {
-				for _, item := range list {
-					all = append(all, part{name, []string{plain(item)}})
-				}
-				continue
+			list, isList := v[name].([]any)
+			if !isList {
+				list = []any{v[name]}
 			}
-			all = append(all, part{name, []string{plain(v[name])}})
+			for _, item := range list {
+				all = append(all, part{name, []string{plain(item)}})
+			}
 		}
-		if p.explode || len(v) == 0 {
-			return all
-		}
-		return []part{joined}
+	default:
+		return []part{{p.name, []string{plain(v)}}}
 	}
-	return []part{{p.name, []string{plain(v)}}}
+	if p.explode || joined.values == nil {
+		return all
+	}
+	return []part{joined}
 }
 
 // deep appends the parts of a value with the names of its members in brackets.
@@ -223,7 +216,7 @@ func deep(name string, v any, all []part) []part {
 		}
 		return all
 	case tree:
-		for _, member := range slices.Sorted(maps.Keys(v)) {
+		for _, member := range sortedKeys(v) {
 			all = deep(name+"["+member+"]", v[member], all)
 		}
 		return all
@@ -231,7 +224,7 @@ func deep(name string, v any, all []part) []part {
 	return append(all, part{name, []string{plain(v)}})
 }
 
-// query returns a value as parts of a query or of a form.
+// query returns a value as parts of a query or of a form, or as cookies.
 func (p *parameter) query(v any) []string {
 	if p.json {
 		return []string{escaped(p.name, "") + "=" + escaped(string(encoded(v)), "")}
@@ -273,31 +266,11 @@ func (p *parameter) path(v any) string {
 	case p.style == "matrix":
 		first = ";" + escaped(p.name, "") + "="
 	}
-	name := escaped(p.name, "")
-	var all []string
-	switch v := v.(type) {
-	case []any:
-		for _, item := range v {
-			text := escaped(plain(item), "")
-			if named {
-				text = strings.TrimSuffix(name+"="+text, "=")
-			}
-			all = append(all, text)
+	all := p.simple(v, func(text string) string { return escaped(text, "") })
+	if _, isObject := v.(tree); named && !isObject {
+		for i, text := range all {
+			all[i] = strings.TrimSuffix(escaped(p.name, "")+"="+text, "=")
 		}
-	case tree:
-		for _, member := range slices.Sorted(maps.Keys(v)) {
-			if p.explode {
-				all = append(all, escaped(member, "")+"="+escaped(plain(v[member]), ""))
-			} else {
-				all = append(all, escaped(member, ""), escaped(plain(v[member]), ""))
-			}
-		}
-	default:
-		text := escaped(plain(v), "")
-		if named {
-			text = strings.TrimSuffix(name+"="+text, "=")
-		}
-		all = []string{text}
 	}
 	text := strings.Join(all, between)
 	if p.style == "matrix" && text == "" {
@@ -306,50 +279,35 @@ func (p *parameter) path(v any) string {
 	return first + text
 }
 
-// header returns a value as that of a header.
-func (p *parameter) header(v any) (string, error) {
-	text := ""
+// simple returns what the style simple has of a value: items, or names and values of members.
+func (p *parameter) simple(v any, write func(string) string) (all []string) {
 	switch v := v.(type) {
 	case []any:
-		var all []string
 		for _, item := range v {
-			all = append(all, plain(item))
+			all = append(all, write(plain(item)))
 		}
-		text = strings.Join(all, ",")
 	case tree:
-		var all []string
-		for _, name := range slices.Sorted(maps.Keys(v)) {
+		for _, name := range sortedKeys(v) {
 			if p.explode {
-				all = append(all, name+"="+plain(v[name]))
+				all = append(all, write(name)+"="+write(plain(v[name])))
 			} else {
-				all = append(all, name, plain(v[name]))
+				all = append(all, write(name), write(plain(v[name])))
 			}
 		}
-		text = strings.Join(all, ",")
 	default:
-		text = plain(v)
+		return []string{write(plain(v))}
 	}
-	if p.json {
-		text = string(encoded(v))
+	return all
+}
+
+// header returns a value as that of a header.
+func (p *parameter) header(v any) (string, error) {
+	text := string(encoded(v))
+	if !p.json {
+		text = strings.Join(p.simple(v, func(text string) string { return text }), ",")
 	}
 	if strings.ContainsAny(text, "\r\n\x00") {
 		return "", fmt.Errorf("argument %q: a header has no line breaks", p.arg)
 	}
 	return text, nil
-}
-
-// cookies returns a value as cookies.
-func (p *parameter) cookies(v any) []string {
-	if p.json {
-		return []string{escaped(p.name, "") + "=" + escaped(string(encoded(v)), "")}
-	}
-	var all []string
-	for _, part := range p.parts(v) {
-		values := make([]string, len(part.values))
-		for i, value := range part.values {
-			values[i] = escaped(value, "")
-		}
-		all = append(all, escaped(part.name, "")+"="+strings.Join(values, ","))
-	}
-	return all
 }

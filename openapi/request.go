@@ -95,7 +95,7 @@ func (op *operation) request(args tree) (*origin.Request, error) {
 		case "query":
 			query = append(query, p.query(v)...)
 		case "cookie":
-			cookies = append(cookies, p.cookies(v)...)
+			cookies = append(cookies, p.query(v)...)
 		case "header":
 			text, err := p.header(v)
 			if err != nil {

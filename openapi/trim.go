@@ -75,16 +75,13 @@ func (t trimmer) trim(v any, level int, needed bool) any {
 			case (name == "description" || name == "title") && !isMap:
 			case name == "enum" || name == "const":
 				out[name] = sub
-			case name == "properties" && isMap:
-				kept := make(tree, len(members))
-				for member, schema := range members {
-					kept[member] = t.trim(schema, level+1, slices.Contains(required, any(member)))
+			case isMap && (name == "properties" || name == "patternProperties" || name == "dependentSchemas"):
+				kept, below := make(tree, len(members)), level
+				if name == "properties" {
+					below++
 				}
-				out[name] = kept
-			case (name == "patternProperties" || name == "dependentSchemas") && isMap:
-				kept := make(tree, len(members))
 				for member, schema := range members {
-					kept[member] = t.trim(schema, level, true)
+					kept[member] = t.trim(schema, below, name != "properties" || slices.Contains(required, any(member)))
 				}
 				out[name] = kept
 			default:
