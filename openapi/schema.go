@@ -178,13 +178,8 @@ func (d *document) heirs() map[string][]string {
 // mapped returns the choices that the mapping of a discriminator names.
 func mapped(discriminator tree) []subtype {
 	mapping, _ := discriminator["mapping"].(tree)
-	values := make([]string, 0, len(mapping))
-	for value := range mapping {
-		values = append(values, value)
-	}
-	slices.Sort(values)
 	var found []subtype
-	for _, value := range values {
+	for _, value := range sortedKeys(mapping) {
 		ref, _ := mapping[value].(string)
 		if !strings.Contains(ref, "/") && !strings.Contains(ref, "#") {
 			ref = "#/components/schemas/" + escape(ref)
@@ -290,7 +285,6 @@ func (s *schemas) convert(value any, top bool) any {
 	bounds(in, out)
 	members(out)
 	s.withoutReadOnly(in, out)
-	s.withoutReadOnlyOf(in, out)
 	notes(in, out)
 	return nullable(in, out)
 }
@@ -306,9 +300,7 @@ func (s *schemas) referring(ref string, in tree) any {
 		}
 	}
 	more, _ := s.convert(beside, false).(tree)
-	for name, v := range more {
-		out[name] = v
-	}
+	maps.Copy(out, more)
 	if in["nullable"] == true {
 		return tree{"anyOf": []any{out, tree{"type": "null"}}}
 	}
@@ -454,11 +446,8 @@ func distinct(list []any, pass func(any) bool) []any {
 
 // encoded returns what was decoded as JSON, without the escapes that HTML needs.
 func encoded(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // what was decoded encodes
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	text, _ := jsonx.Plain(v) // what was decoded encodes
+	return text
 }
 
 // typeNames are the types of JSON Schema.
@@ -528,33 +517,10 @@ func bounds(in, out tree) {
 	}
 }
 
-// withoutReadOnly leaves members out that only responses have.
+// withoutReadOnly leaves members out that only responses have, also of what the parts of an allOf
+// require of each other. A part that is a reference requires what it says.
 func (s *schemas) withoutReadOnly(in, out tree) {
-	props, _ := in["properties"].(tree)
-	kept, ok := out["properties"].(tree)
-	if !ok {
-		return
-	}
-	for name, p := range props {
-		if s.isReadOnly(p) {
-			delete(kept, name)
-			if required, ok := out["required"].([]any); ok {
-				out["required"] = slices.DeleteFunc(required, func(v any) bool { return v == name })
-			}
-		}
-	}
-	if required, ok := out["required"].([]any); ok && len(required) == 0 {
-		delete(out, "required")
-	}
-}
-
-// withoutReadOnlyOf leaves read-only members out of what the parts of an allOf require of each
-// other. A part that is a reference requires what it says.
-func (s *schemas) withoutReadOnlyOf(in, out tree) {
-	list, ok := in["allOf"].([]any)
-	if !ok {
-		return
-	}
+	list, _ := in["allOf"].([]any)
 	names := map[any]bool{}
 	for _, part := range append(slices.Clone(list), in) {
 		p, _ := part.(tree)
@@ -568,6 +534,8 @@ func (s *schemas) withoutReadOnlyOf(in, out tree) {
 			names[name] = s.isReadOnly(prop)
 		}
 	}
+	props, _ := out["properties"].(tree)
+	maps.DeleteFunc(props, func(name string, _ any) bool { return names[name] })
 	converted, _ := out["allOf"].([]any)
 	for _, part := range append(slices.Clone(converted), out) {
 		p, _ := part.(tree)

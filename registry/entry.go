@@ -1,12 +1,12 @@
 package registry
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/facts"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -202,31 +202,19 @@ func (e *Entry) defineAs(definition any, rev protocol.Revision, viewed bool) (js
 		if e.View != "" && !viewed {
 			tool.Meta = wire.MetaWithoutView(tool.Meta)
 		}
-		return encode(tool)
+		return jsonx.Plain(tool)
 	case *protocol.Resource:
-		return encode(wire.ResourceFor(*d, rev))
+		return jsonx.Plain(wire.ResourceFor(*d, rev))
 	case *protocol.ResourceTemplate:
-		return encode(wire.ResourceTemplateFor(*d, rev))
+		return jsonx.Plain(wire.ResourceTemplateFor(*d, rev))
 	case *protocol.Prompt:
-		return encode(wire.PromptFor(*d, rev))
+		return jsonx.Plain(wire.PromptFor(*d, rev))
 	case *protocol.EventType:
-		return encode(wire.EventTypeFor(*d, rev))
+		return jsonx.Plain(wire.EventTypeFor(*d, rev))
 	case *wire.Skill:
-		return encode(d)
+		return jsonx.Plain(d)
 	case *wire.Extension:
 		return d.Settings, nil
 	}
 	return nil, fmt.Errorf("a %T describes no component", definition)
-}
-
-// encode returns the JSON of a definition, without the newline that an Encoder
-// ends it with.
-func encode(definition any) (json.RawMessage, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false) // schemas have patterns with < and >, and models read them
-	if err := enc.Encode(definition); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(buf.Bytes(), "\n"), nil
 }

@@ -14,7 +14,6 @@
 package toolsearch
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,6 +25,7 @@ import (
 	"unicode"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/option"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -223,7 +223,7 @@ func (s *search) find(f *mcp.Frame, in query) (string, error) {
 	for _, one := range best {
 		t := tools[one.tool]
 		h := hit{Name: t.name, ReadOnly: t.readOnly, Description: shortened(t.doc, maxDoc), InputSchema: t.schema}
-		line, err := encoded(h)
+		line, err := jsonx.Plain(h)
 		if err != nil {
 			return "", err
 		}
@@ -231,21 +231,12 @@ func (s *search) find(f *mcp.Frame, in query) (string, error) {
 			names = append(names, t.name)
 			continue
 		}
-		answer += "\n" + line
+		answer += "\n" + string(line)
 	}
 	if names != nil {
 		answer += "\nThere is no room for the schemas of these; search for one by its name: " + strings.Join(names, ", ")
 	}
 	return answer, nil
-}
-
-// encoded returns the JSON of a hit.
-func encoded(h hit) (string, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(h)
-	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
 // shortened returns the beginning of a text.
@@ -264,19 +255,20 @@ type target struct {
 
 // callRead serves call_read_tool.
 func (s *search) callRead(f *mcp.Frame, in target) (protocol.Result, error) {
-	t, err := s.seen(f, in.Name)
-	if err == nil && !t.readOnly {
-		err = fmt.Errorf("%s changes things: use %s", in.Name, callTool)
-	}
-	if err != nil {
-		return slip(err), nil
-	}
-	return s.called(f, t, in)
+	return s.either(f, in, true)
 }
 
 // call serves call_tool.
 func (s *search) call(f *mcp.Frame, in target) (protocol.Result, error) {
+	return s.either(f, in, false)
+}
+
+// either calls the tool that in names; one that only reads, if reads is set.
+func (s *search) either(f *mcp.Frame, in target, reads bool) (protocol.Result, error) {
 	t, err := s.seen(f, in.Name)
+	if err == nil && reads && !t.readOnly {
+		err = fmt.Errorf("%s changes things: use %s", in.Name, callTool)
+	}
 	if err != nil {
 		return slip(err), nil
 	}

@@ -1,6 +1,8 @@
 package jsonx
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"math"
 	"strconv"
@@ -48,6 +50,15 @@ func AppendFloat(dst []byte, v float64, size int) ([]byte, error) {
 func Compact(dst, src []byte) ([]byte, error) {
 	s := Scanner{Buf: src}
 	return s.compact(dst)
+}
+
+// Plain returns v as encoding/json encodes it, without the escapes that HTML needs.
+func Plain(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // stringEnd returns the index behind the string that begins at i, in text that

@@ -13,7 +13,6 @@
 package wording
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -208,13 +207,11 @@ func AppendJSON(dst []byte, v any) []byte {
 			return with
 		}
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	text, err := jsonx.Plain(v)
+	if err != nil {
 		return append(dst, "null"...)
 	}
-	return append(dst, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
+	return append(dst, text...)
 }
 
 // appendList appends a list as JSON.

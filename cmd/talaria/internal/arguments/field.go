@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/talaria-go/mcp/internal/jsonx"
 )
 
 // Field is one property of an object schema, with all that is below it, as far as
@@ -390,11 +392,8 @@ func listOf(values []json.RawMessage) json.RawMessage {
 }
 
 func quote(text string) json.RawMessage {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(text) // a string always encodes
-	return bytes.TrimSpace(b.Bytes())
+	quoted, _ := jsonx.Plain(text) // a string always encodes
+	return quoted
 }
 
 // shorten quotes text for a message.

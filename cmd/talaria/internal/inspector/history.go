@@ -1,7 +1,6 @@
 package inspector
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -135,12 +134,9 @@ func (h *history) save() {
 	h.mu.Lock()
 	k.Kind, k.Tool, k.Drafts, k.Panes = h.kind, h.tool, slices.Clone(h.drafts), maps.Clone(h.panes)
 	h.mu.Unlock()
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false) // six bytes for one
-	err := e.Encode(k)
+	text, err := jsonx.Plain(k)
 	if err == nil {
-		err = statedir.Replace(h.path, text.Bytes())
+		err = statedir.Replace(h.path, text)
 	}
 	problem := ""
 	if err != nil {
