@@ -22,7 +22,13 @@ import (
 // files has what Apply took from the last file. mu serialises Apply.
 type files struct {
 	mu      sync.Mutex
-	servers map[string]config.Server
+	servers map[string]applied
+}
+
+// applied is a server of a file, and the upstream that it is.
+type applied struct {
+	config.Server
+	upstream *upstream
 }
 
 // settings are the member "talaria" of a server in a file.
@@ -38,32 +44,33 @@ type settings struct {
 func (a *files) apply(g *Gateway, f *config.File, o *client.HTTPOptions) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	next, seen := map[string]config.Server{}, map[string]bool{}
+	next, seen := map[string]applied{}, map[string]bool{}
 	var faults []error
 	for _, s := range f.Servers {
-		before, had := a.servers[s.Name]
+		before := a.servers[s.Name]
+		had, now := g.has(before.upstream), applied{s, before.upstream}
 		again := seen[s.Name] // Err says that its name is taken
 		seen[s.Name] = true
 		if s.Disabled {
 			continue
 		}
-		if !had || !reflect.DeepEqual(before, s) {
+		if !had || !reflect.DeepEqual(before.Server, s) {
 			u, err := upstreamOf(g, s, o)
 			if err == nil {
-				err = g.Set(s.Name, u)
+				now.upstream, err = g.set(s.Name, u)
 			}
 			if err != nil {
 				faults = append(faults, fmt.Errorf("server %q: %w", s.Name, err))
 				if again || !had {
 					continue
 				}
-				s = before
+				now = before
 			}
 		}
-		next[s.Name] = s
+		next[s.Name] = now
 	}
-	for name := range a.servers {
-		if _, still := next[name]; !still {
+	for name, was := range a.servers {
+		if _, still := next[name]; !still && g.has(was.upstream) {
 			g.Remove(name)
 		}
 	}

@@ -125,7 +125,7 @@ func New(s *mcp.Server, o *Options) *Gateway {
 	s.Remove(mcp.KindPrompt, "talaria_gateway_once")
 	g.log = cmp.Or(g.opts.Client.Logger, g.host.Logger)
 	g.ctx, g.cancel = context.WithCancel(context.Background())
-	g.pool = pool{max: cmp.Or(g.opts.Connections, maxConnections), all: map[poolKey]*connection{}, left: map[poolKey]*connection{}}
+	g.pool = pool{max: cmp.Or(max(g.opts.Connections, 0), maxConnections), all: map[poolKey]*connection{}, left: map[poolKey]*connection{}}
 	g.parking = parking{question: g.host.Question, runs: map[string]*run{}, callers: map[poolKey]int{}}
 	g.publisher = publisher{gateway: g, here: map[place]published{}}
 	return g
@@ -148,17 +148,23 @@ var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
 // whose names get no prefix. A full name belongs to the upstream with the longest name
 // that it begins with.
 func (g *Gateway) Set(name string, u Upstream) error {
+	_, err := g.set(name, u)
+	return err
+}
+
+// set is Set, and returns what it has set.
+func (g *Gateway) set(name string, u Upstream) (*upstream, error) {
 	if name != "" && !validName.MatchString(name) {
-		return fmt.Errorf("gateway: server %q: a name has letters, digits, '_' and '-', 32 at most", name)
+		return nil, fmt.Errorf("gateway: server %q: a name has letters, digits, '_' and '-', 32 at most", name)
 	}
 	if err := u.check(); err != nil {
-		return fmt.Errorf("gateway: server %q: %w", name, err)
+		return nil, fmt.Errorf("gateway: server %q: %w", name, err)
 	}
 	next := newUpstream(g, name, u)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
-		return errClosed
+		return nil, errClosed
 	}
 	if !g.swept {
 		g.swept = true
@@ -170,7 +176,7 @@ func (g *Gateway) Set(name string, u Upstream) error {
 		close(next.placed)
 		next.start()
 		g.tasks.Go(func() { g.publisher.publish(nil) })
-		return nil
+		return next, nil
 	}
 	old := g.upstreams[at]
 	if old.next != nil {
@@ -179,7 +185,7 @@ func (g *Gateway) Set(name string, u Upstream) error {
 	old.next = next
 	next.start()
 	g.tasks.Go(func() { g.replace(old, next) })
-	return nil
+	return next, nil
 }
 
 // replace puts next into the place of old when it has listed, or its time is over.
@@ -231,7 +237,8 @@ func (g *Gateway) Remove(name string) bool {
 }
 
 // Apply sets the servers of a file and removes those of the last file that are not in it.
-// Servers that did not change keep their connections. An error in one server affects only
+// Servers that did not change keep their connections; what Set or Remove did to one of them
+// since is not kept. An error in one server affects only
 // that one, which stays as it was; the error joins all of these. o is as for config.Server.Transport.
 //
 // The member "talaria" of a server has what Upstream has: only, hide, rules, shared and
@@ -304,6 +311,13 @@ func (g *Gateway) all() []*upstream {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.upstreams)
+}
+
+// has reports whether u is an upstream of now, or will replace one.
+func (g *Gateway) has(u *upstream) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return u != nil && slices.ContainsFunc(g.upstreams, func(other *upstream) bool { return other == u || other.next == u })
 }
 
 // spawn runs fn on a goroutine that Close waits for. After Close it does nothing.

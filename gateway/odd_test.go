@@ -192,3 +192,39 @@ func TestOddFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestFilesBeside has a program remove and set a server that a file has, too: the one that came
+// last counts, and a file takes back only what came of one.
+func TestFilesBeside(t *testing.T) {
+	url := slowServer(t, "up", protocol.V20260728)
+	g, s := start(t, nil)
+	apply := func(servers string) error {
+		f, err := config.Parse("mcp.json", fmt.Appendf(nil, `{"mcpServers":{%s}}`, servers), nil)
+		if err != nil {
+			return err
+		}
+		return g.Apply(f, nil)
+	}
+	file := fmt.Sprintf(`"a":{"url":%q}`, url)
+	own := Upstream{Transport: local(greeter(t, "own")), Only: []string{"echo"}}
+	for _, tt := range []struct {
+		name string
+		do   func() error
+		want string
+	}{
+		{"a file", func() error { return apply(file) }, "a_drop a_work"},
+		{"removed", func() error { g.Remove("a"); return nil }, ""},
+		{"the file again", func() error { return apply(file) }, "a_drop a_work"},
+		{"set", func() error { return g.Set("a", own) }, "a_echo"},
+		{"the file after that", func() error { return apply(file) }, "a_drop a_work"},
+		{"set again", func() error { return g.Set("a", own) }, "a_echo"},
+		{"a file without it", func() error { return apply("") }, "a_echo"},
+	} {
+		if err := errors.Join(tt.do(), g.Warm(t.Context())); err != nil {
+			t.Error(err)
+		}
+		if got := strings.Join(toolNames(t, connect(t, s, protocol.V20260728, nil)), " "); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}

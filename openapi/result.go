@@ -30,10 +30,6 @@ func result(op *operation, address *url.URL, res *http.Response, args tree, secr
 	if res.StatusCode/100 != 2 {
 		return failure(res, secrets), nil
 	}
-	status := fmt.Sprintf("(%d)", res.StatusCode)
-	if op.is.Method == http.MethodHead {
-		return textResult(secrets.Masked(heads(res))), nil
-	}
 	kind := origin.MediaType(res)
 	if _, _, err := mime.ParseMediaType(kind); err != nil || len(kind) > maxKind || !strings.Contains(kind, "/") {
 		kind = "" // not a media type: the bytes decide
@@ -49,12 +45,14 @@ func result(op *operation, address *url.URL, res *http.Response, args tree, secr
 	}
 	var r *protocol.CallToolResult
 	switch {
+	case op.is.Method == http.MethodHead:
+		r = textResult(secrets.Masked(heads(res)))
 	case len(body) == 0:
-		return textResult("Done " + status + "."), nil
+		r = textResult(fmt.Sprintf("Done (%d).", res.StatusCode))
 	case isText(kind, body):
 		r = textResult(cut(res, body, secrets))
 	case len(body) > limit:
-		return textResult(fmt.Sprintf("%d with %s of %s, not shown", res.StatusCode, size(res, limit), shownKind(kind))), nil
+		r = textResult(fmt.Sprintf("%d with %s of %s, not shown", res.StatusCode, size(res, limit), shownKind(kind)))
 	case isMedia && strings.HasPrefix(kind, "image/"):
 		r = &protocol.CallToolResult{Content: []protocol.Content{protocol.ImageContent{Data: body, MIMEType: kind}}}
 	case isMedia:

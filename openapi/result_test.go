@@ -57,6 +57,7 @@ func TestResults(t *testing.T) {
 		{"a redirect to the metadata of a cloud", "op", "text/plain", 302, "Location: http://169.254.169.254/latest", "", true, "HTTP status 302 Found\nLocation: http://169.254.169.254/latest"},
 		{"a redirect of DELETE", "del", "", 307, "Location: /x", "", true, "HTTP status 307 Temporary Redirect\nLocation: /x"},
 		{"a next page", "op", "application/json", 200, `Link: <https://api/x?page=1&q=z>; rel="prev", <https://api/x?page=3&q=a,b&k=1>; rel="next last"; title="x"`, `[]`, false, "There is a next page: call again with page=3, q=a,b."},
+		{"a next page of nothing", "op", "application/json", 204, `Link: <https://api/x?page=3>; rel="next"`, "", false, "There is a next page: call again with page=3."},
 		{"no next page", "op", "application/json", 200, `Link: <https://api/x?page=1>; rel="prev next-one"`, `[]`, false, "[]"},
 		{"a bad link", "op", "application/json", 200, `Link: <http://[::1?page=1>; rel="next", x`, `[]`, false, "[]"},
 	} {
