@@ -23,6 +23,7 @@ import (
 // engine is the Store behind Store, with arguments that have been checked.
 type engine struct {
 	client  rueidis.Client
+	opt     rueidis.ClientOption
 	prefix  string // of keys after their brace, and of channels
 	timeout time.Duration
 	bounds  deadlines // of that time

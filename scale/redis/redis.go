@@ -98,11 +98,10 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	opt, err := e.options(o)
-	if err != nil {
+	if e.opt, err = e.options(o); err != nil {
 		return nil, err
 	}
-	if e.client, err = connect(ctx, opt); err != nil {
+	if e.client, err = connect(ctx, e.opt); err != nil {
 		return nil, fmt.Errorf("%w: %w", scale.ErrUnavailable, err)
 	}
 	e.cluster = e.client.Mode() == rueidis.ClientModeCluster

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,6 +33,7 @@ type watcher struct {
 
 	avoided  string    // address of the last machine that sent nothing; only connect uses it
 	deafened time.Time // when that was noticed
+	machines []string  // addresses of the last topology with several machines
 	echo     *echo     // nil without a cluster
 	mu       sync.Mutex
 	subjects map[string]*subject
@@ -200,11 +203,11 @@ func (w *watcher) suspect(deaf bool) {
 
 // serve serves one connection until it is lost, or the watcher is closed.
 func (w *watcher) serve() {
-	client, machine := w.dedicate()
+	client, machine, hangUp := w.dedicate()
 	if client == nil {
 		return
 	}
-	defer client.Close()
+	defer hangUp()
 	lost := client.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: w.receive, OnSubscription: w.confirm})
 	defer w.disconnected()
 	for {
@@ -227,27 +230,44 @@ func (w *watcher) serve() {
 	}
 }
 
-// dedicate returns a connection for subscriptions, and the address of its machine. In a
-// cluster it is any machine except the last that sent nothing. If only that one is known,
-// it may be the one that reported itself: there is no connection then until another machine
-// was asked.
-func (w *watcher) dedicate() (rueidis.DedicatedClient, string) {
+// dedicate returns a connection for subscriptions, the address of its machine, and what
+// ends it. In a cluster it is any machine except the last that sent nothing. If the
+// topology has no other machine, it may be the machine's own: then it is one of the
+// topology before. There is no connection if none of those can be reached.
+func (w *watcher) dedicate() (client rueidis.DedicatedClient, address string, hangUp func()) {
 	if !w.engine.cluster {
-		client, _ := w.engine.client.Dedicate()
-		return client, ""
+		client, hangUp = w.engine.client.Dedicate()
+		return client, "", hangUp
 	}
 	nodes := w.engine.client.Nodes()
-	address := ""
-	for other := range nodes {
-		if address = other; other != w.avoided {
+	if len(nodes) > 1 {
+		w.machines = slices.Collect(maps.Keys(nodes))
+	}
+	for address = range nodes {
+		if address != w.avoided {
 			break
 		}
 	}
-	if address == "" || address == w.avoided && time.Since(w.deafened) < 4*topologyEvery {
-		return nil, ""
+	if address != "" && (address != w.avoided || time.Since(w.deafened) > 4*topologyEvery) {
+		client, hangUp = nodes[address].Dedicate()
+		return client, address, hangUp
 	}
-	client, _ := nodes[address].Dedicate()
-	return client, address
+	for _, other := range w.machines {
+		if other == w.avoided {
+			continue
+		}
+		opt := w.engine.opt
+		opt.InitAddress, opt.ForceSingleClient = []string{other}, true
+		alone, err := rueidis.NewClient(opt)
+		if err == nil {
+			client, release := alone.Dedicate()
+			return client, other, func() { release(); alone.Close() }
+		}
+		if alone != nil {
+			alone.Close()
+		}
+	}
+	return nil, "", nil
 }
 
 // plan returns the commands that the engine needs, and notes them as sent.
