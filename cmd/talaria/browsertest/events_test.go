@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,12 +36,30 @@ type pathIn struct {
 	Path aPath `json:"path" validate:"required"`
 }
 
-// serveEvents is a server that emits an event ten times a second. With paths it has a second
-// event type, whose argument has many values.
-func serveEvents(paths bool) {
+// odd is what an event says that is hard to show: names of JavaScript, signs that are not seen, markup, and much.
+func odd(n int) map[string]any {
+	data := map[string]any{"__proto__": n, "constructor": "pay\u202enoisrev", "a pay\u202enoisrev": "<img src=x onerror=alert(1)>", "": nil}
+	for i := range 50 {
+		data[fmt.Sprint("member ", i)] = []any{map[string]any{"toString": i}}
+	}
+	return data
+}
+
+// comments is how many events of a document a server has for those who watch it.
+const comments = 12
+
+// serveEvents is a server that emits an event ten times a second. More can be paths, for a second
+// event type whose argument has many values, or odd, for one whose events are hard to show.
+func serveEvents(more string) {
 	s := mcp.NewServer(mcp.Info{Name: "docs", Version: "1.0.0"}, nil)
-	s.MustAdd(mcp.EventType("comment.created", func(_ *mcp.Frame, in watchIn, c comment) (bool, error) { return in.Document == c.Document, nil }, mcp.Doc("A comment was added")))
-	if paths {
+	var had atomic.Int64
+	s.MustAdd(mcp.EventType("comment.created", func(_ *mcp.Frame, in watchIn, c comment) (bool, error) {
+		return in.Document == c.Document && had.Add(1) <= comments, nil
+	}, mcp.Doc("A comment was added")))
+	if more == "odd" {
+		s.MustAdd(mcp.EventType("odd", func(*mcp.Frame, struct{}, map[string]any) (bool, error) { return true, nil }))
+	}
+	if more == "paths" {
 		s.MustAdd(mcp.EventType("file.changed", func(*mcp.Frame, pathIn, comment) (bool, error) { return true, nil }))
 	}
 	ctx := context.Background()
@@ -49,6 +69,11 @@ func serveEvents(paths bool) {
 			n++
 			if err := s.Emit(ctx, mcp.Occurrence{Name: "comment.created", Data: comment{"doc_1", fmt.Sprint("Comment ", n)}, ID: fmt.Sprint("comment-", n)}); err != nil {
 				fmt.Fprintln(os.Stderr, err)
+			}
+			if more == "odd" {
+				if err := s.Emit(ctx, mcp.Occurrence{Name: "odd", Data: odd(n), ID: fmt.Sprint("<b>odd</b>", n)}); err != nil {
+					fmt.Fprintln(os.Stderr, err)
+				}
 			}
 		}
 	}()
@@ -65,7 +90,7 @@ func watchComments(b *tab) {
 	b.open(eval[string](b, `location.href.split('#')[0]`) + `#event=comment.created&arguments={"document":"doc_1"}`)
 	b.until(`document.querySelector('.ask h2')?.innerText === 'comment.created' && document.querySelector('.ask input')?.value === 'doc_1'`)
 	b.ctrl(enter)
-	b.until(`document.querySelector('.result[data-state=running] .view table')?.rows.length > 3`)
+	b.until(fmt.Sprintf(`document.querySelector('.result[data-state=running] .view table')?.rows.length > %d`, comments))
 }
 
 // TestEvents: events of a type are watched with its arguments, shown as they come, and kept when it is stopped.
@@ -102,4 +127,25 @@ func TestEventForm(t *testing.T) {
 	eval[bool](b, `(history.back(), true)`)
 	b.until(`document.querySelector('.ask h2')?.innerText === 'comment.created' && document.querySelector('.ask input')`)
 	b.until(`document.querySelector('.ask input').value === 'doc_2'`)
+}
+
+// TestHostileEvents: events that are hard to show are shown, as text and in few elements.
+func TestHostileEvents(t *testing.T) {
+	t.Parallel()
+	b := inspectPage(t, fixture(t, "events", "odd"))
+	b.until(`document.querySelectorAll('section[aria-label=Events] button[data-tool]').length === 2`)
+	b.few()
+	b.call("odd")
+	b.until(`document.querySelector('.result[data-state=running] .view')?.innerText.includes('member 0')`)
+	b.until(`+/(\d+) events received/.exec(document.querySelector('.result').innerText)?.[1] > 30`)
+	b.few()
+	shown := eval[string](b, `document.querySelector('.view').innerText`)
+	for _, want := range []string{"__proto__", "constructor", "pay�noisrev", "<img src=x onerror=alert(1)>"} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("%q is not shown: %.500s", want, shown)
+		}
+	}
+	if strings.ContainsRune(shown, '\u202e') {
+		t.Error("a sign that turns the direction of writing is shown")
+	}
 }

@@ -46,10 +46,10 @@ func serve(name string, args []string) {
 	case "endings":
 		serveEndings(s, args[0])
 	case "tasks":
-		serveTasks()
+		serveTasks(len(args) > 0)
 		return
 	case "events":
-		serveEvents(len(args) > 0)
+		serveEvents(strings.Join(args, ""))
 		return
 	case "much":
 		serveMuch(s)

@@ -236,6 +236,22 @@ func TestOptional(t *testing.T) {
 	b.until(`document.querySelector('.ask textarea').value.replace(/\s/g, '') === '{"who":"Ann","limit":7}'`)
 }
 
+// TestLines: a text of several lines that is pasted, or begun with Shift-Enter, keeps its lines, and its box when it has one again.
+func TestLines(t *testing.T) {
+	t.Parallel()
+	b := inspectPage(t, fixture(t, "raw", `{"name":"good","inputSchema":{"type":"object","required":["query","note"],"properties":{"query":{"type":"string"},"note":{"type":"string"}}}}`))
+	b.choose("good")
+	b.write("SELECT *;")
+	eval[bool](b, `(e => { e.setSelectionRange(8, 8); const data = new DataTransfer(); data.setData('text', '\r\nFROM bills'); return e.dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true })) || true })(document.activeElement)`)
+	b.until(`document.activeElement.matches('.ask textarea') && document.activeElement.value === 'SELECT *\nFROM bills;'`)
+	b.write("one line")
+	b.until(`document.activeElement.matches('.ask textarea') && document.activeElement.value === 'one line'`)
+	b.tabTo("note")
+	b.write("first")
+	eval[bool](b, `document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', shiftKey: true, bubbles: true, cancelable: true })) || true`)
+	b.until(`document.activeElement.matches('.ask textarea') && document.activeElement.value === 'first\n'`)
+}
+
 // TestVariantFields: what is missing in the chosen variant of a union is marked at its fields.
 func TestVariantFields(t *testing.T) {
 	t.Parallel()

@@ -10,8 +10,8 @@ import (
 )
 
 // serveTasks is a server of 2025-11-25 whose tools are called as tasks only: slow ends at its
-// third look, endless when it is cancelled.
-func serveTasks() {
+// third look, endless when it is cancelled. A hostile one lists what no task is.
+func serveTasks(hostile bool) {
 	type task struct {
 		name, status string
 		looks        int
@@ -46,6 +46,8 @@ func serveTasks() {
 			order = append(order, id)
 			tasks[id] = &task{name: m.Params.Name, status: "working"}
 			result = `{"task":{` + shown(id) + `}}`
+		case m.Method == "tasks/list" && hostile:
+			result = `{"tasks":[` + hostileTasks + `,` + many(300, "@", `{"taskId":"more @","status":"working"}`) + `],"nextCursor":"again"}`
 		case m.Method == "tasks/list":
 			var list []string
 			for _, id := range order {
@@ -67,6 +69,25 @@ func serveTasks() {
 			continue
 		}
 		fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result)
+	}
+}
+
+// hostileTasks are no tasks, or tasks with what a page could stumble over.
+const hostileTasks = `5,null,{"status":"working"},{"taskId":7,"status":"working"},{"taskId":"pay\u202enoisrev","status":"constructor","statusMessage":"<img src=x onerror=alert(1)>\u202e\n"},` +
+	`{"taskId":"__proto__","status":"__proto__"},{"taskId":"unread","status":"working","createdAt":"never"},{"taskId":"same","status":"working","createdAt":"9999-12-31T23:59:59Z"},{"taskId":"same","status":"toString"}`
+
+// TestHostileTasks: a list of tasks that breaks the rules is shown as far as it can be, and to a bound.
+func TestHostileTasks(t *testing.T) {
+	t.Parallel()
+	b := inspectPage(t, fixture(t, "tasks", "hostile"))
+	b.until(`document.querySelector('nav button[data-tool]')`)
+	b.tabTo("Server")
+	b.press(enter)
+	b.until(`document.querySelectorAll('.server tbody tr').length === 200`)
+	b.reads("The server has more.")
+	got := eval[string](b, `[...document.querySelectorAll('.server tbody tr')].slice(0, 5).map(r => r.cells[0].innerText + ': ' + r.cells[1].innerText + ' ' + r.cells[3].innerText).join('|')`)
+	if want := "pay�noisrev: constructor <img src=x onerror=alert(1)>� |__proto__: __proto__ |same: working Cancel|same: toString |more 0: working Cancel"; got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
 

@@ -13,7 +13,8 @@ const (
 	// speaks, which older servers refuse.
 	Negotiation = "version negotiation"
 	// NotOffered is that of a GET or DELETE without a message that is answered with 405:
-	// the server has no stream of a session, or does not let clients end one.
+	// the server has no stream of a session, or does not let clients end one. It is that of a
+	// list of templates, too, which servers with resources need not have.
 	NotOffered = "not offered"
 )
 

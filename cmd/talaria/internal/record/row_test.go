@@ -62,6 +62,9 @@ func TestNegotiation(t *testing.T) {
 		{"HTTP+SSE", []any{out(begin), http("POST", begin, 405), http("GET", "", 200)}, "request initialize version negotiation 405\nhttp GET 200", 0},
 		{"no stream and no end of sessions", []any{http("GET", "", 405), http("DELETE", "", 405)}, "http GET not offered 405\nhttp DELETE not offered 405", 0},
 
+		{"resources without templates", []any{out(`{"id":4,"method":"resources/templates/list"}`), in(`{"id":4,"error":{"code":-32601}}`)}, "request resources/templates/list not offered", 0},
+
+		{"templates that fail", []any{out(`{"id":4,"method":"resources/templates/list"}`), in(`{"id":4,"error":{"code":-32603}}`)}, "request resources/templates/list error", 1},
 		{"credentials", []any{out(probe), http("POST", probe, 401)}, "request server/discover 401", 1},
 		{"too many requests", []any{out(probe), http("POST", probe, 429)}, "request server/discover 429", 1},
 		{"the server fails", []any{out(probe), http("POST", probe, 503)}, "request server/discover 503", 1},

@@ -216,8 +216,11 @@ func (s *Store) answer(e recording.Entry, m envelope, alone *Row) {
 	case len(m.Error) > 0:
 		row.Status = "error"
 		var fault struct{ Code protocol.Code }
-		if jsonx.Unmarshal(m.Error, &fault) == nil && !s.agreed[row.conn] && row.negotiates(fault.Code) {
+		switch readable := jsonx.Unmarshal(m.Error, &fault) == nil; {
+		case readable && !s.agreed[row.conn] && row.negotiates(fault.Code):
 			row.Status = Negotiation
+		case readable && row.Method == protocol.MethodResourceTemplates && fault.Code == protocol.CodeMethodNotFound:
+			row.Status = NotOffered
 		}
 	case string(m.Result.IsError) == "true":
 		row.Status = "failed"

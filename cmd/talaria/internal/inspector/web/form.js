@@ -231,9 +231,12 @@ function Control({ n, path, id, ctx, bad, touch, label }) { // label where no el
     case 'file': return html`<${File} n=${n} aria=${aria} touch=${touch} set=${set} />`
     case 'date': case 'time': return html`<${Moment} n=${n} own=${own} />`
   }
+  n.lines ||= c.kind === 'long' || n.text.includes('\n') // and keeps its box when the second one is deleted
+  if (n.lines) return html`<textarea ...${own} rows="4"></textarea>`
+  const insert = (e, text) => { const i = e.currentTarget; e.preventDefault(); put(n, i.value.slice(0, i.selectionStart) + text + i.value.slice(i.selectionEnd)); ctx.show(n, id) }
+  aria.onPaste = e => { const text = e.clipboardData.getData('text').replace(/\r\n?/g, '\n'); if (text.trimEnd().includes('\n')) insert(e, text) } // a box of one line leaves the breaks out
   if (c.complete) return html`<${Complete} n=${n} aria=${aria} ctx=${ctx} touch=${touch} />`
-  return c.kind === 'long' || n.text.includes('\n') ? html`<textarea ...${own} rows="4"></textarea>`
-    : html`<input ...${own} autocomplete="off" placeholder=${own.placeholder ?? (c.kind === 'datetime' ? '2026-07-28T12:00:00Z' : undefined)} />`
+  return html`<input ...${own} onPaste=${aria.onPaste} onKeyDown=${e => e.key === 'Enter' && e.shiftKey && !ctrl(e) && insert(e, '\n')} autocomplete="off" placeholder=${own.placeholder ?? (c.kind === 'datetime' ? '2026-07-28T12:00:00Z' : undefined)} />`
 }
 
 function pick(n, i) {

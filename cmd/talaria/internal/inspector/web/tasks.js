@@ -3,7 +3,7 @@ import { html, useState, useEffect } from './vendor.js'
 import { count, del, post, seen } from './program.js'
 import { kindOf } from './call.js'
 
-const taskWords = { working: 'working', input_required: 'waits for an answer', completed: 'completed', failed: 'failed', cancelled: 'cancelled' }
+const taskWords = { __proto__: null, working: 'working', input_required: 'waits for an answer', completed: 'completed', failed: 'failed', cancelled: 'cancelled' }
 
 // Running are the calls that are tasks now, or watch, with what cancels them.
 export function Running({ calls, edit }) {
@@ -22,6 +22,6 @@ export function Tasks() {
   return html`<section aria-label="Tasks of the server"><div class="bar"><h3>Tasks</h3><span class="space"></span><button class="quiet" onClick=${load}>reload</button></div>
     ${page?.error && html`<p class="bad" role="alert">${page.error}</p>`}${page?.tasks && !page.tasks.length && html`<p class="dim">No tasks.</p>`}
     ${page?.tasks?.length > 0 && html`<table><thead><tr><th>Task</th><th>Status</th><th>Created</th><td></td></tr></thead><tbody>${page.tasks.map(t => html`<tr key=${t.id}><td class="mono">${seen(t.id)}</td><td>${taskWords[t.status] ?? t.status} <span class="dim">${t.message}</span></td>
-      <td class="num">${t.created && new Date(t.created).toLocaleString()}</td><td>${/^(working|input_required)$/.test(t.status) && html`<button aria-label=${'Cancel ' + seen(t.id)} onClick=${() => cancel(t)}>Cancel</button>`}</td></tr>`)}</tbody></table>`}
+      <td class="num">${t.created && new Date(t.created).toLocaleString()}</td><td>${t.id && /^(working|input_required)$/.test(t.status) && html`<button aria-label=${'Cancel ' + seen(t.id)} onClick=${() => cancel(t)}>Cancel</button>`}</td></tr>`)}</tbody></table>`}
     ${page?.more && html`<p class="dim">The server has more.</p>`}</section>`
 }
