@@ -187,8 +187,8 @@ func (r *replicas) nothingLeft(id string, how answerRound) {
 	ended := how.ends && how.lost == 0 // otherwise a replica may learn of the end later
 	for i, m := range r.all {
 		m.resumer.mu.Lock()
-		if len(m.resumer.followers)+len(m.resumer.leaders) > 0 {
-			r.t.Errorf("%d has %d followers and %d leaders", i, len(m.resumer.followers), len(m.resumer.leaders))
+		if n := m.resumer.following.Used(); n+len(m.resumer.leaders) > 0 {
+			r.t.Errorf("%d has %d followers and %d leaders", i, n, len(m.resumer.leaders))
 		}
 		m.resumer.mu.Unlock()
 		answers := m.resumer.answers

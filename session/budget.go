@@ -141,61 +141,21 @@ func first(own bool, mine, all *list.List) *place {
 
 // reserve takes n bytes, and drops the histories of others for them. It tells
 // false if that is not enough. No history's lock may be held.
-func (a *account) reserve(n int) bool {
-	if a == nil {
-		return true
-	}
-	for {
-		oldest, ok := a.take(n)
-		if oldest == nil {
-			return ok
-		}
-		oldest.mu.Lock()
-		oldest.drop()
-		oldest.mu.Unlock()
-	}
-}
-
-// take takes n bytes, or returns the history that is to make room for them,
-// which is out of the list then. ok is false, and oldest nil, if there is none
-// left.
-func (a *account) take(n int) (oldest *history, ok bool) {
-	b := a.budget
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	share := a.share()
-	own := a.used+n > share
-	switch {
-	case n > share:
-		return nil, false
-	case !own && b.used+n <= b.limit:
-		a.add(n, 0)
-		return nil, true
-	}
-	if p := first(own, &a.histories, &b.histories); p != nil {
-		p.leave()
-		return p.what.(*history), false
-	}
-	return nil, false
-}
-
-// add counts n bytes, and queued bytes of what waits. The mu of the budget is held.
-func (a *account) add(n, queued int) {
-	a.used, a.queued = a.used+n, a.queued+queued
-	a.budget.used, a.budget.queued = a.budget.used+n, a.budget.queued+queued
-	a.forget()
-}
+func (a *account) reserve(n int) bool { return a.obtain(n, 0, nil) }
 
 // queue takes n bytes for a message that waits for the client of s. It drops the
 // histories of others for them, and then what waits for clients that are further
 // behind. It tells false if that is not enough. No lock of a session or a history may
 // be held.
-func (a *account) queue(n int, s *Session) bool {
-	if a == nil || n == 0 {
+func (a *account) queue(n int, s *Session) bool { return n == 0 || a.obtain(n, n, s) }
+
+// obtain takes n bytes, queued of them for s.
+func (a *account) obtain(n, queued int, s *Session) bool {
+	if a == nil {
 		return true
 	}
 	for {
-		h, behind, ok := a.takeQueued(n, s)
+		h, behind, ok := a.take(n, queued, s)
 		switch {
 		case h != nil:
 			h.mu.Lock()
@@ -209,32 +169,42 @@ func (a *account) queue(n int, s *Session) bool {
 	}
 }
 
-// takeQueued takes n bytes, or returns what is to make room for them, which is out of
-// its list then: a history or a session. s makes no room for itself, and none can be
-// made for it while no other is further behind.
-func (a *account) takeQueued(n int, s *Session) (h *history, behind *Session, ok bool) {
+// take takes n bytes, or returns what is to make room for them, which is out of its list
+// then: a history, or for queued bytes a session. s makes no room for itself, and none can
+// be made for it while no other is further behind.
+func (a *account) take(n, queued int, s *Session) (h *history, behind *Session, ok bool) {
 	b := a.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	share := a.share()
-	ownFull, full := a.queued+n > share-share/4, b.queued+n > b.limit-b.limit/4
+	ownFull, full := queued > 0 && a.queued+queued > share-share/4, queued > 0 && b.queued+queued > b.limit-b.limit/4
 	own := ownFull || a.used+n > share
-	if !own && !full && b.used+n <= b.limit {
-		a.add(n, n)
+	switch {
+	case n > share:
+		return nil, nil, false
+	case !own && !full && b.used+n <= b.limit:
+		a.add(n, queued)
 		return nil, nil, true
 	}
 	if p := first(own, &a.histories, &b.histories); p != nil && !ownFull && (own || !full) {
 		p.leave()
 		return p.what.(*history), nil, false
 	}
-	if p := first(own, &a.unread, &b.unread); p != nil && p.what != s {
+	if p := first(own, &a.unread, &b.unread); queued > 0 && p != nil && p.what != s {
 		p.leave()
 		return nil, p.what.(*Session), false
 	}
 	return nil, nil, false
 }
 
-// unqueue gives n bytes back that queue or bring has taken. Any other lock may be held.
+// add counts n bytes, and queued bytes of what waits. The mu of the budget is held.
+func (a *account) add(n, queued int) {
+	a.used, a.queued = a.used+n, a.queued+queued
+	a.budget.used, a.budget.queued = a.budget.used+n, a.budget.queued+queued
+	a.forget()
+}
+
+// unqueue gives n bytes back that queue has taken. Any other lock may be held.
 func (a *account) unqueue(n int) {
 	if a != nil {
 		a.budget.mu.Lock()

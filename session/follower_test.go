@@ -68,8 +68,8 @@ func (f *team) empty() {
 	for i, m := range f.all {
 		r := m.resumer
 		r.mu.Lock()
-		if len(r.followers)+len(r.leaders)+r.following.Used()+r.leading.Used() > 0 {
-			f.t.Errorf("%d has %d followers and %d leaders", i, len(r.followers), len(r.leaders))
+		if n := r.following.Used(); n+len(r.followers())+len(r.leaders)+r.leading.Used() > 0 {
+			f.t.Errorf("%d has %d followers and %d leaders", i, n, len(r.leaders))
 		}
 		r.mu.Unlock()
 	}

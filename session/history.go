@@ -357,12 +357,13 @@ type answerStream struct {
 	number  uint64
 	request protocol.ID // for the ids of events
 
-	mu    sync.Mutex // held while sending, so that events keep their order
-	event uint64
-	to    core.EventWriter // nil while there is no connection
-	left  func()           // called when to no longer has this stream; may be nil
-	over  bool
-	kept  bool // the answer is; the shutdown does not wait for it any more
+	mu     sync.Mutex // held while sending, so that events keep their order
+	event  uint64
+	to     core.EventWriter // nil while there is no connection
+	left   func()           // called when to no longer has this stream; may be nil
+	leader *leader          // to, now or when it was resumed last; nil for others
+	over   bool
+	kept   bool // the answer is; the shutdown does not wait for it any more
 }
 
 // begin begins the stream of an answer on the connection to; see
@@ -552,16 +553,18 @@ func (h *history) resume(id string, to core.EventWriter, wake func()) (attached 
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	attached, lost = func() bool { return st.isConn(to) }, func() { st.detach(to) }
-	if l, ok := to.(*leader); ok && !st.over {
-		if l.live = !l.isLeft(); !l.live {
-			return attached, lost, nil // another connection may have come while this one waited
-		}
+	if l, ok := to.(*leader); ok && !st.over && l.isLeft() {
+		return attached, lost, nil // another connection may have come while this one waited
 	}
 	missed, err := h.missed(from.stream, from.event)
 	switch {
 	case errors.Is(err, errNotKept), st.over && err != nil:
 		return nil, nil, err
 	case !st.over:
+		if st.leader != nil {
+			st.leader.overtaken.Store(true)
+		}
+		st.leader, _ = to.(*leader)
 		st.releaseConn()
 		st.to, st.left = to, wake
 	}

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -11,59 +10,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/test/testdep"
-	"github.com/talaria-go/mcp/scale"
 )
-
-// cut is the Store of one replica, which can be killed: nothing reaches the store any more,
-// and nothing of it the replica.
-type cut struct {
-	scale.Store
-	killed atomic.Bool
-}
-
-func (c *cut) do(fn func() error) error {
-	if c.killed.Load() {
-		return errDown
-	}
-	err := fn()
-	if c.killed.Load() {
-		return errDown
-	}
-	return err
-}
-
-func (c *cut) Get(ctx context.Context, looks ...scale.GetOp) (found []scale.Entry, err error) {
-	err = c.do(func() (err error) { found, err = c.Store.Get(ctx, looks...); return err })
-	return found, err
-}
-
-func (c *cut) Put(ctx context.Context, writes ...scale.Write) (made []scale.Entry, err error) {
-	err = c.do(func() (err error) { made, err = c.Store.Put(ctx, writes...); return err })
-	return made, err
-}
-
-func (c *cut) Append(ctx context.Context, p scale.AppendOp) (rev scale.Rev, reader string, err error) {
-	err = c.do(func() (err error) { rev, reader, err = c.Store.Append(ctx, p); return err })
-	return rev, reader, err
-}
-
-func (c *cut) Read(ctx context.Context, box string, after scale.Rev, reader string) (m []scale.Message, now string, err error) {
-	err = c.do(func() (err error) { m, now, err = c.Store.Read(ctx, box, after, reader); return err })
-	return m, now, err
-}
-
-func (c *cut) Take(ctx context.Context, t scale.Take) (found scale.Box, err error) {
-	err = c.do(func() (err error) { found, err = c.Store.Take(ctx, t); return err })
-	return found, err
-}
-
-func (c *cut) Watch(fn func(string, scale.Message), gap func()) scale.Watcher {
-	return c.Store.Watch(func(subject string, m scale.Message) {
-		if !c.killed.Load() {
-			fn(subject, m)
-		}
-	}, gap)
-}
 
 // The client of a replica that is killed at any time gets, at another one, each message that
 // any replica has accepted, once: it names the last event that it got.
@@ -89,15 +36,12 @@ func TestInboxOfKilledReplica(t *testing.T) {
 func killWhileItReads(t *testing.T, dice *rand.Rand) int {
 	store := newShaky()
 	store.rand = rand.New(rand.NewPCG(dice.Uint64(), 1))
-	var cuts [4]*cut
-	r := newReplicasWith(t, len(cuts), store, func(i int, c *Config) {
-		cuts[i] = &cut{Store: store}
-		c.Store = cuts[i]
-	})
+	var stores []*shaky
+	r := newReplicasWith(t, 4, store, func(_ int, c *Config) { stores = append(stores, c.Store.(*shaky)) })
 	defer r.close()
 	id := r.open(0)
 	var copies []*Session
-	for i := range cuts {
+	for i := range stores {
 		copies = append(copies, r.at(i, id))
 	}
 	store.within(10*time.Millisecond, 0)
@@ -118,9 +62,11 @@ func killWhileItReads(t *testing.T, dice *rand.Rand) int {
 			}
 		})
 	}
-	for at := range len(cuts) - 1 { // of which the last survives
+	for at := range len(stores) - 1 { // of which the last survives
 		time.Sleep(time.Duration(50+dice.IntN(80)) * time.Millisecond)
-		cuts[at].killed.Store(true)
+		for _, gone := range []*atomic.Bool{&stores[at].down, &stores[at].deaf, &stores[at].silent} {
+			gone.Store(true)
+		}
 		g.breakOff()
 		if id := g.last(dice.IntN(3)); id != "" {
 			last = id

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/talaria-go/mcp/internal/bus"
@@ -35,14 +36,14 @@ type leader struct {
 	// Only the goroutine of run uses these.
 	took     bool // the follower is the reader of the box
 	told     bool // something was written, or replied
-	live     bool // it was the connection of a stream that is not over
 	attached func() bool
+
+	overtaken atomic.Bool // another connection has the stream, which sends what this one has in its queue
 
 	mu    sync.Mutex
 	queue []followEvent
 	bytes int      // that these count for in the budget
 	end   string   // why nothing follows the queue; "" if something may
-	whole bool     // the queue has, or had, the answer
 	left  *eventID // the last event that the client has whose follower has ended; nil before
 }
 
@@ -172,7 +173,7 @@ func (l *leader) enqueue(e followEvent) error {
 	}
 	l.queue, l.bytes = append(l.queue, e), l.bytes+size
 	if e.Answer {
-		l.end, l.whole = reasonDone, true
+		l.end = reasonDone
 	}
 	return nil
 }
@@ -218,21 +219,12 @@ func (l *leader) flush(ctx context.Context) (over bool, err error) {
 // errOvertaken is the error of a leader whose stream has another connection.
 var errOvertaken = errors.New("session: the client has come back once more")
 
-// isOvertaken reports whether another connection has the stream, which sends what this one has
-// in its queue.
-func (l *leader) isOvertaken() bool {
-	l.mu.Lock()
-	whole := l.whole
-	l.mu.Unlock()
-	return l.live && !whole && !l.attached()
-}
-
 // take makes the follower the reader of the box. Of several leaders of one stream, the last
 // one that was attached takes it last.
 func (l *leader) take(ctx context.Context) error {
 	answers := l.resumer.answers
 	return answers.use(l.session, l.from.stream, 0, 0, func(b *answerBox) error {
-		if l.isOvertaken() {
+		if l.overtaken.Load() {
 			return errOvertaken
 		}
 		_, err := l.resumer.m.takeBox(ctx, scale.Take{Box: b.name, Reader: l.ask.Reader, After: scale.Unread, TTL: answerTTL})

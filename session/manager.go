@@ -506,7 +506,9 @@ func (m *Manager) EndStreams(ctx context.Context) {
 		}
 		return
 	}
-	m.resumer.endFollowers()
+	for _, f := range m.resumer.followers() { // their clients come back, at another replica
+		f.stop(reasonDone)
+	}
 	list = slices.DeleteFunc(list, func(s *Session) bool { return !s.hasStream() })
 	took := time.Duration(len(list)) * time.Second / streamEndRate
 	spread := max(took, 5*time.Second)

@@ -80,7 +80,6 @@ type resumer struct {
 	closed atomic.Bool
 
 	mu        sync.Mutex
-	followers map[*follower]bool
 	leaders   map[string]*leader // by the name of the reader
 	following *share.Shares      // followers, by session
 	leading   *share.Shares
@@ -91,7 +90,7 @@ func newResumer(m *Manager) *resumer {
 	places := func() *share.Shares {
 		return share.New("streams of other replicas", maxFollowersTotal, maxFollowers, share.Same)
 	}
-	return &resumer{m: m, answers: newSavedAnswers(m), followers: make(map[*follower]bool), leaders: make(map[string]*leader), following: places(), leading: places()}
+	return &resumer{m: m, answers: newSavedAnswers(m), leaders: make(map[string]*leader), following: places(), leading: places()}
 }
 
 // tooManyStreams is the error of a client that has come back for too many streams
@@ -116,53 +115,34 @@ func (r *resumer) serve(s *Session, last string, from eventID, to core.StreamCon
 		box: answerBoxName(s.id, from.node, from.stream), word: make(chan struct{}, 1), wake: to.Waker(),
 	}
 	f.reader = readerName(r.m.config.ReplicaID, r.m.numbers.tokens.Add(1), "")
-	if fault := r.register(f); fault != nil {
-		return fault
-	}
-	defer r.unregister(f)
-	return f.serve()
-}
-
-// register adds a follower. The error rejects it.
-func (r *resumer) register(f *follower) *protocol.Error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	switch {
 	case r.closed.Load():
 		return unavailable(errEnding)
-	case r.following.Take(f.session.id, 1) != nil:
+	case r.following.Take(s.id, 1) != nil:
 		return tooManyStreams()
 	}
-	r.followers[f] = true
-	return nil
+	defer r.following.Give(s.id, 1)
+	return f.serve()
 }
 
-// unregister forgets a follower.
-func (r *resumer) unregister(f *follower) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.followers, f)
-	r.following.Give(f.session.id, 1)
-}
-
-// endFollowers ends the followers: their clients come back, at another replica.
-func (r *resumer) endFollowers() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for f := range r.followers {
-		f.stop(reasonDone)
-	}
+// followers returns the followers here.
+func (r *resumer) followers() (list []*follower) {
+	r.m.inboxes.Range(func(_, reader any) bool {
+		if f, ok := reader.(*follower); ok {
+			list = append(list, f)
+		}
+		return true
+	})
+	return list
 }
 
 // checkReplicas ends the followers whose leader's replica is gone. It asks once for each
 // replica.
 func (r *resumer) checkReplicas() {
 	of := make(map[string][]*follower)
-	r.mu.Lock()
-	for f := range r.followers {
+	for _, f := range r.followers() {
 		of[f.node] = append(of[f.node], f)
 	}
-	r.mu.Unlock()
 	for node, followers := range of {
 		lives, err := r.m.lives(r.m.ctx, node)
 		switch {
