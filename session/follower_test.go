@@ -467,26 +467,6 @@ func TestFollowerAnsweredOnce(t *testing.T) {
 	}
 }
 
-// An answer that its session has no room for is kept for a client that leaves
-// before it has it.
-func TestFollowerLeavesLong(t *testing.T) {
-	together(t, func(t *testing.T, f *team) {
-		f.all[0].Local(f.id).history.maxEvent = 1
-		st := f.call()
-		l := f.back(1, f.event(1))
-		l.mu.Lock()
-		l.broken = true // it is gone, and nobody knows
-		l.mu.Unlock()
-		st.End([]byte("answer"))
-		l.ended(t, true)
-		last := f.event(1)
-		f.kill(0)
-		l = f.back(2, last)
-		l.wants(t, "2=answer")
-		l.ended(t, true)
-	})
-}
-
 // The connection before may wait for a client that is gone: the one that has come
 // back at another replica is open, and gets the stream then.
 func TestFollowerHeld(t *testing.T) {
@@ -547,26 +527,27 @@ func TestFollowerHeld(t *testing.T) {
 	}
 }
 
-// A client that leaves a follower before it has the answer finds it, too.
+// A client that leaves a follower before it has the answer finds it, too, and one for which its
+// session has no room.
 func TestFollowerLeaves(t *testing.T) {
-	together(t, func(t *testing.T, f *team) {
-		st := f.call()
-		l := f.back(1, f.event(1))
-		sendAll(t, st, "a")
-		l.wants(t, "2=a")
-		l.mu.Lock()
-		l.broken = true // it is gone, and nobody knows
-		l.mu.Unlock()
-		st.End([]byte("answer"))
-		l.ended(t, true)
-		last := f.event(2)
-		f.kill(0)
-		l = f.back(2, last)
-		l.wants(t, "3=answer")
-
-		// Who leaves in order lets the stream wait for him.
-		f.empty()
-	})
+	for _, most := range []int{noLimit, 1} {
+		together(t, func(t *testing.T, f *team) {
+			f.all[0].Local(f.id).history.maxEvent = most
+			st := f.call()
+			l := f.back(1, f.event(1))
+			sendAll(t, st, "a")
+			l.wants(t, "2=a")
+			l.breakOff() // it is gone, and nobody knows
+			st.End([]byte("answer"))
+			l.ended(t, true)
+			last := f.event(2)
+			f.kill(0)
+			l = f.back(2, last)
+			l.wants(t, "3=answer")
+			f.empty()
+		})
+	}
+	// Who leaves in order lets the stream wait for him.
 	together(t, func(t *testing.T, f *team) {
 		st := f.call()
 		l := f.back(1, f.event(1))

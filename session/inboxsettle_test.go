@@ -12,27 +12,6 @@ import (
 	"github.com/talaria-go/mcp/scale"
 )
 
-// loseTake loses the reply to one Take, and can be slow.
-type loseTake struct {
-	scale.Store
-	lose, slow atomic.Bool
-}
-
-func (l *loseTake) Take(ctx context.Context, t scale.Take) (scale.Box, error) {
-	found, err := l.Store.Take(ctx, t)
-	if err == nil && l.lose.CompareAndSwap(true, false) {
-		return scale.Box{}, scale.ErrUnavailable
-	}
-	return found, err
-}
-
-func (l *loseTake) Read(ctx context.Context, box string, after scale.Rev, reader string) ([]scale.Message, string, error) {
-	if reader == "" && l.slow.Load() {
-		time.Sleep(replica.StoreTimeout - time.Second)
-	}
-	return l.Store.Read(ctx, box, after, reader)
-}
-
 // wantReader wants the stream of one replica to be the reader, and a message that is made
 // at another one to reach it.
 func (r *replicas) wantReader(id string, want, from int, g *get) {
@@ -71,20 +50,20 @@ func (r *replicas) killed(id string) {
 // A replica that has a stream open reads, whatever has been lost.
 func TestReadsAgain(t *testing.T) {
 	for name, tt := range map[string]struct {
-		lose func(r *replicas, id string, store *loseTake)
+		lose func(r *replicas, id string)
 		wait time.Duration
 	}{
-		"the reply to a take": {func(r *replicas, id string, store *loseTake) {
-			store.lose.Store(true)
+		"the reply to a take": {func(r *replicas, id string) {
+			r.store.loseTake.Store(true)
 			<-r.get(1, id, "").done
 		}, 30 * time.Second},
-		"the reply when a stream leaves": {func(r *replicas, id string, store *loseTake) {
+		"the reply when a stream leaves": {func(r *replicas, id string) {
 			g := r.get(1, id, "")
 			synctest.Wait()
-			store.lose.Store(true)
+			r.store.loseTake.Store(true)
 			g.leave()
 		}, time.Minute},
-		"the store, as a stream leaves": {func(r *replicas, id string, _ *loseTake) {
+		"the store, as a stream leaves": {func(r *replicas, id string) {
 			g := r.get(1, id, "")
 			synctest.Wait()
 			r.store.down.Store(true)
@@ -92,31 +71,28 @@ func TestReadsAgain(t *testing.T) {
 			time.Sleep(90 * time.Second)
 			r.store.down.Store(false)
 		}, 3 * time.Minute},
-		"the replica that reads, for long": {func(r *replicas, id string, _ *loseTake) {
+		"the replica that reads, for long": {func(r *replicas, id string) {
 			r.killed(id)
 			time.Sleep(3 * time.Minute)
 		}, replica.DeadAfter},
-		"the replica that reads": {func(r *replicas, id string, _ *loseTake) {
+		"the replica that reads": {func(r *replicas, id string) {
 			r.killed(id)
 		}, 2 * replica.DeadAfter},
-		"the box": {func(r *replicas, id string, _ *loseTake) {
+		"the box": {func(r *replicas, id string) {
 			_, _ = r.store.Store.Take(context.Background(), scale.Take{Box: boxOf(id)})
 		}, replica.StreamCheck + 2*replica.PollInterval},
-		"the box, and a message comes": {func(r *replicas, id string, _ *loseTake) {
+		"the box, and a message comes": {func(r *replicas, id string) {
 			_, _ = r.store.Store.Take(context.Background(), scale.Take{Box: boxOf(id)})
 			r.at(0, id).hint(0) // as after a gap
 		}, 2*replica.PollInterval + 2*time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store := newShaky()
-				lose := &loseTake{Store: store.Store}
-				store.Store = lose
-				r := newReplicas(t, 3, store)
+				r := newReplicas(t, 3, newShaky())
 				id := r.open(0)
 				g := r.get(0, id, "")
 				synctest.Wait()
-				tt.lose(r, id, lose)
+				tt.lose(r, id)
 				time.Sleep(tt.wait)
 				r.wantReader(id, 0, 2, g)
 				g.leave()
@@ -186,10 +162,7 @@ func TestStandsByInSilence(t *testing.T) {
 // this one ends.
 func TestStandingByHoldsUpNoRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newShaky()
-		slow := &loseTake{Store: store.Store}
-		store.Store = slow
-		r := newReplicas(t, 2, store)
+		r := newReplicas(t, 2, newShaky())
 		defer r.close()
 		var ends atomic.Int64
 		r.all[1].config.OnRestoredEnd = func(*Session, error) { ends.Add(1) }
@@ -203,7 +176,7 @@ func TestStandingByHoldsUpNoRenewal(t *testing.T) {
 			streams = append(streams, r.get(1, other, ""))
 		}
 		synctest.Wait()
-		slow.slow.Store(true)
+		r.store.slowLooks.Store(true)
 		s := r.at(0, id)
 		s.OnEnd(func(error) { time.Sleep(3 * endLeaseTTL) })
 		go func() { _ = r.all[0].Stop(s, core.ErrSessionDeleted) }()
@@ -213,7 +186,7 @@ func TestStandingByHoldsUpNoRenewal(t *testing.T) {
 		if n := ends.Load(); n != 0 {
 			t.Errorf("another replica has ended it")
 		}
-		slow.slow.Store(false)
+		r.store.slowLooks.Store(false)
 		time.Sleep(2 * endLeaseTTL)
 		for _, g := range streams {
 			g.leave()

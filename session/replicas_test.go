@@ -15,6 +15,7 @@ import (
 	"github.com/talaria-go/mcp/internal/bus"
 	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/pause"
+	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
@@ -35,6 +36,8 @@ type shaky struct {
 	fails     atomic.Pointer[func() int] // 1: what is asked fails, 2: it is done and fails; nil is never
 	down      atomic.Bool
 	loseReply atomic.Bool // of Put, which is made
+	loseTake  atomic.Bool // the reply to the next Take that is made
+	slowLooks atomic.Bool // a Read without a reader takes long
 	nowhere   atomic.Bool // each Put fails
 	full      atomic.Bool // all boxes are
 	last      atomic.Bool // they are after the next message
@@ -163,6 +166,9 @@ func (s *shaky) Append(ctx context.Context, p scale.AppendOp) (rev scale.Rev, re
 
 func (s *shaky) Read(ctx context.Context, box string, after scale.Rev, reader string) (list []scale.Message, now string, err error) {
 	s.reads.Add(1)
+	if reader == "" && s.slowLooks.Load() {
+		time.Sleep(replica.StoreTimeout - time.Second)
+	}
 	switch {
 	case strings.HasPrefix(box, "stream:"):
 		s.streams.Add(1)
@@ -179,6 +185,9 @@ func (s *shaky) Read(ctx context.Context, box string, after scale.Rev, reader st
 func (s *shaky) Take(ctx context.Context, t scale.Take) (found scale.Box, err error) {
 	s.takes.Add(1)
 	away, err := s.do(ctx, func() (err error) { found, err = s.Store.Take(ctx, t); return err })
+	if !away && err == nil && s.loseTake.CompareAndSwap(true, false) {
+		away, err = true, errDown
+	}
 	if away {
 		return scale.Box{}, err
 	}

@@ -18,7 +18,7 @@ import (
 var waits = map[string][]string{
 	"in a bubble, which calls it as a method of an interface or a value": {
 		"client/lock_test.go dial", "client/resumed_test.go RoundTrip", "internal/streamable/timeout_test.go Read",
-		"session/answers_test.go answers", "session/answers_test.go comesBack", "session/handoff_test.go use", "session/inboxsettle_test.go Read",
+		"session/answers_test.go answers", "session/answers_test.go comesBack", "session/handoff_test.go use", "session/replicas_test.go Read",
 	},
 	"it polls another program, which tells nobody when it is ready": {
 		"cmd/talaria/browsertest/flood_test.go TestFlood", "cmd/talaria/inspectwatch_test.go TestInspectWatch",
