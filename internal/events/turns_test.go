@@ -2,7 +2,6 @@ package events
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,8 +15,8 @@ func TestTurns(t *testing.T) {
 		used, most := map[string]int{}, map[string]int{}
 		total := 0
 		hang := func(who string) {
-			if err := turns.take(t.Context(), who); err != nil {
-				t.Error(err)
+			if !turns.take(t.Context(), nil, who) {
+				t.Error("no place")
 				return
 			}
 			turns.mu.Lock()
@@ -38,14 +37,14 @@ func TestTurns(t *testing.T) {
 		}
 		synctest.Wait()
 		began := time.Now()
-		if err := turns.take(t.Context(), "quick"); err != nil || time.Since(began) > postTimeout {
-			t.Errorf("the fifth has waited %v: %v", time.Since(began), err)
+		if !turns.take(t.Context(), nil, "quick") || time.Since(began) > postTimeout {
+			t.Errorf("the fifth has waited %v", time.Since(began))
 		}
 		turns.give("quick")
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := turns.take(gone, "gone"); err != nil && !errors.Is(err, context.Canceled) {
-			t.Error(err)
+		if turns.take(gone, nil, "gone") || turns.take(t.Context(), gone.Done(), "gone") {
+			t.Error("who has gone has a place")
 		}
 		time.Sleep(100 * postTimeout)
 		turns.mu.Lock()

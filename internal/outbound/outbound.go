@@ -45,6 +45,9 @@ const (
 	Timeout      = 30 * time.Second
 )
 
+// Accept is what every request asks for.
+const Accept = "application/json"
+
 // Config says what is allowed. The zero value allows https to public addresses.
 type Config struct {
 	// Trusted are URLs that the user of the program has named. Their host and
@@ -173,8 +176,10 @@ func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	req = req.Clone(req.Context())
-	req.Header.Set("Accept", "application/json")
+	if req.Header.Get("Accept") != Accept {
+		req = req.Clone(req.Context())
+		req.Header.Set("Accept", Accept)
+	}
 	resp, err := c.base.RoundTrip(req)
 	if err != nil {
 		return nil, err

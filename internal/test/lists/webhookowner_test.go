@@ -283,3 +283,42 @@ func TestWebhookOfAnotherBirth(t *testing.T) {
 		}
 	})
 }
+
+// slowStore is a store that takes a second for a write, at times.
+type slowStore struct {
+	scale.Store
+	slow atomic.Bool
+}
+
+func (s *slowStore) Put(ctx context.Context, writes ...scale.Write) ([]scale.Entry, error) {
+	if s.slow.Load() {
+		time.Sleep(time.Second)
+	}
+	return s.Store.Put(ctx, writes...)
+}
+
+// Deliveries continue while the store keeps a position, until 32 of them are not kept.
+func TestWebhookSlowStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, opts := newReceiver(t), withStore(t)
+		store := &slowStore{Store: opts.Store}
+		opts.Store = store
+		s := ended(t, eventServer(hooked(opts, r)))
+		subscribe(t, pipe{mcptest.New(t, s, ann)}, subscribeTo("a", hookURL, ""))
+		store.slow.Store(true)
+		want := "verification"
+		for i := range 40 {
+			emit(t, s, "a", fmt.Sprint(i))
+			want += fmt.Sprint(" ", i)
+		}
+		time.Sleep(500 * time.Millisecond)
+		if got := len(strings.Fields(r.texts())) - 1; got != 32 {
+			t.Errorf("%d deliveries before the position was kept", got)
+		}
+		time.Sleep(10 * time.Second)
+		if got := r.texts(); got != want {
+			t.Errorf("received %s", got)
+		}
+		store.slow.Store(false)
+	})
+}
