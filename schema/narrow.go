@@ -2,9 +2,9 @@ package schema
 
 import (
 	"encoding/json"
-	"math/big"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/invopop/jsonschema"
@@ -94,16 +94,17 @@ func drop(s *jsonschema.Schema) (less bool) {
 // inclusive turns an exclusive bound into an inclusive one, the next integer where
 // there are no fractions.
 func (w narrower) inclusive(at *json.Number, bound json.Number, step int64) (less bool) {
-	n, ok := new(big.Int).SetString(string(bound), 10)
-	if ok && w.integer {
-		bound = json.Number(n.Add(n, big.NewInt(step)).String())
+	n, err := bound.Int64()
+	exact := err == nil && w.integer && (n+step > n) == (step > 0) // else it is beyond 64 bits
+	if exact {
+		bound = json.Number(strconv.FormatInt(n+step, 10))
 	}
 	if step > 0 {
 		schemadoc.RaiseNumber(at, bound)
 	} else {
 		schemadoc.LowerNumber(at, bound)
 	}
-	return !ok || !w.integer
+	return !exact
 }
 
 // values narrows an enumeration: of texts to those that are not empty, of numbers
@@ -150,29 +151,20 @@ func (w narrower) values(s *jsonschema.Schema) (less bool) {
 // ends returns the least and the greatest of numbers. gaps is set unless the numbers are
 // all integers between them. ok is false if something else is among them.
 func ends(list []any) (low, high json.Number, gaps, ok bool) {
-	seen := map[string]bool{}
-	var least, most *big.Rat
+	seen := map[int64]bool{}
 	for _, v := range list {
 		text := json.Number(wording.AppendJSON(nil, v))
-		r, isNumber := new(big.Rat).SetString(string(text))
-		if _, isText := v.(string); !isNumber || isText {
+		if _, err := text.Float64(); err != nil {
 			return "", "", false, false
 		}
-		seen[r.RatString()] = true
-		gaps = gaps || !r.IsInt()
-		if least == nil || r.Cmp(least) < 0 {
-			least, low = r, text
-		}
-		if most == nil || r.Cmp(most) > 0 {
-			most, high = r, text
-		}
+		n, err := text.Int64()
+		seen[n], gaps = true, gaps || err != nil
+		schemadoc.LowerNumber(&low, text)
+		schemadoc.RaiseNumber(&high, text)
 	}
-	if least == nil {
-		return "", "", false, false
-	}
-	count := new(big.Rat).Add(new(big.Rat).Sub(most, least), big.NewRat(1, 1))
-	gaps = (gaps || count.Cmp(big.NewRat(int64(len(seen)), 1)) != 0) && len(seen) > 1
-	return low, high, gaps, true
+	least, _ := low.Int64()
+	most, _ := high.Int64()
+	return low, high, low != high && (gaps || most-least+1 != int64(len(seen))), low != ""
 }
 
 // alternatives narrows each branch of an anyOf and gives it the type. If a branch says

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,12 +96,7 @@ func Tool(name, description string, schema json.RawMessage) []Finding {
 }
 
 // Name returns what hosts do not accept of the name of a tool.
-func Name(name string) []Finding {
-	c := newChecker()
-	c.begin(name)
-	c.name("", name)
-	return c.all()
-}
+func Name(name string) []Finding { return Tool(name, "-", nil) }
 
 // Instructions returns what a server logs of its instructions.
 func Instructions(text string) []Finding {
@@ -115,13 +109,15 @@ func Instructions(text string) []Finding {
 type checker struct {
 	found  [][]Finding
 	tool   string                // that is being checked, fit to be shown
-	places map[string]int        // by rule, how many this tool has
+	places []int                 // by rule, how many this tool has
 	notes  func(*checker, *node) // finds what servers do not log, in a schema; nil finds nothing
 	walker
 }
 
 // newChecker returns a checker without findings.
-func newChecker() *checker { return &checker{found: make([][]Finding, len(Rules))} }
+func newChecker() *checker {
+	return &checker{found: make([][]Finding, len(Rules)), places: make([]int, len(Rules))}
+}
 
 // all returns the findings in the order of Rules.
 func (c *checker) all() []Finding { return slices.Concat(c.found...) }
@@ -139,7 +135,7 @@ func index(id string) int {
 // begin makes a tool the one that is being checked.
 func (c *checker) begin(name string) {
 	c.tool = visible.Line(name, visible.Name)
-	c.places = nil
+	clear(c.places)
 	c.walker = walker{}
 }
 
@@ -149,19 +145,16 @@ func (c *checker) report(id, text, what string) { c.reportAs(id, text, what, tru
 
 // reportAs is report for a finding that is not logged although its rule is.
 func (c *checker) reportAs(id, text, what string, warn bool) {
-	if c.places[id] == maxPlaces {
+	at := index(id)
+	if c.places[at] == maxPlaces {
 		return
 	}
 	if i := strings.LastIndexByte(text, '%'); i >= 0 {
 		text = text[:i] + shown(what) + text[i+1:]
 	}
-	if c.places == nil {
-		c.places = map[string]int{}
-	}
-	if c.places[id]++; c.places[id] == maxPlaces {
+	if c.places[at]++; c.places[at] == maxPlaces {
 		text += " (further places are not listed)"
 	}
-	at := index(id)
 	rule := &Rules[at]
 	c.found[at] = append(c.found[at], Finding{Rule: rule, Tool: c.tool, Path: c.pointer(), Text: text, Warn: rule.Warns && warn})
 }
@@ -302,7 +295,7 @@ func (c *checker) arguments(text json.RawMessage) {
 	if !there && object {
 		c.report("properties", "OpenAI refuses an object without properties", "")
 	}
-	for _, name := range slices.Sorted(maps.Keys(properties)) {
+	for _, name := range namesOf(properties) {
 		if len(name) > maxMember || !plainName(name, "-.") {
 			c.path = []string{"properties", name}
 			c.report("member", "Claude's API takes 1 to 64 letters, digits, _ . and - in the name of an argument, not \"%\"", name)
@@ -465,30 +458,14 @@ func (c *checker) reference(ref string, at place) {
 	}
 	var target any = c.root
 	path := c.path
-	c.path = nil // within reports, the place is that of the target
-	if fragment != "" {
-		for _, segment := range strings.Split(strings.TrimPrefix(fragment, "/"), "/") {
-			segment = strings.ReplaceAll(strings.ReplaceAll(segment, "~1", "/"), "~0", "~")
-			switch in := target.(type) {
-			case map[string]any:
-				target = in[segment]
-			case []any:
-				target = nil
-				if n, err := strconv.Atoi(segment); err == nil && 0 <= n && n < len(in) {
-					target = in[n]
-				}
-			default:
-				target = nil
-			}
-			if target == nil {
-				break
-			}
-			c.path = append(c.path, segment)
-		}
+	c.path = nil                                               // within reports, the place is that of the target
+	for _, segment := range strings.Split(fragment, "/")[1:] { // an item of a list is checked where it stands
+		segment = unescaped(segment)
+		in, _ := target.(map[string]any)
+		target = in[segment]
+		c.path = append(c.path, segment)
 	}
-	if target != nil {
-		c.schema(target, at)
-	}
+	c.schema(target, at)
 	c.path = path
 }
 
@@ -512,7 +489,7 @@ func (c *checker) children(n *node) {
 				c.schema(v, within)
 				break
 			}
-			for _, name := range slices.Sorted(maps.Keys(v)) {
+			for _, name := range namesOf(v) {
 				c.child(name, v[name], within)
 			}
 		case []any:

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -64,31 +66,25 @@ const (
 
 // kindsOf returns the types that a schema names.
 func kindsOf(s map[string]any) (set kinds) {
-	switch t := s["type"].(type) {
-	case string:
-		return kindOf(t)
-	case []any:
-		for _, one := range t {
-			set |= kindOf(one)
+	list, _ := s["type"].([]any)
+	if one, is := s["type"].(string); is {
+		list = []any{one}
+	}
+	for _, name := range list {
+		switch name {
+		case "string":
+			set |= kindString
+		case "number", "integer":
+			set |= kindNumber
+		case "array":
+			set |= kindArray
+		case "object":
+			set |= kindObject
+		default:
+			set |= kindOther
 		}
 	}
 	return set
-}
-
-// kindOf returns the set of one type.
-func kindOf(v any) kinds {
-	name, _ := v.(string)
-	switch name {
-	case "string":
-		return kindString
-	case "number", "integer":
-		return kindNumber
-	case "array":
-		return kindArray
-	case "object":
-		return kindObject
-	}
-	return kindOther
 }
 
 // may reports whether a value may be of that type, as llama.cpp reads it.
@@ -114,6 +110,14 @@ func (w *walker) pointer() (pointer string) {
 func escaped(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }
+
+// unescaped undoes escaped.
+func unescaped(segment string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(segment, "~1", "/"), "~0", "~")
+}
+
+// namesOf returns the names of members in order.
+func namesOf(members map[string]any) []string { return slices.Sorted(maps.Keys(members)) }
 
 // parse reads a schema; nil is one that is not an object.
 func parse(text json.RawMessage) (schema map[string]any) {
