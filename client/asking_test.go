@@ -111,6 +111,11 @@ func TestServerRequests(t *testing.T) {
 	}}
 	panicking := &Options{Sample: func(context.Context, *protocol.SampleParams) (*protocol.SampleResult, error) { panic("boom") }}
 	declared := &Options{Capabilities: protocol.ClientCapabilities{Sampling: &protocol.SamplingCapability{}}}
+	answering := func(item protocol.Content) *Options {
+		return &Options{Sample: func(context.Context, *protocol.SampleParams) (*protocol.SampleResult, error) {
+			return &protocol.SampleResult{Content: []protocol.Content{item}}, nil
+		}}
+	}
 	rooted := &Options{Roots: []protocol.Root{{URI: "file:///a", Name: "A"}}}
 	sample := `{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"maxTokens":1}`
 	tests := []struct {
@@ -127,6 +132,10 @@ func TestServerRequests(t *testing.T) {
 		{"handler panics", panicking, "sampling/createMessage", sample, `the client's handler failed`},
 		{"bad params", failing, "sampling/createMessage", `{"messages":[{"role":"user","content":{"type":"image","data":7}}]}`, `"code":-32602`},
 		{"unknown content", failing, "sampling/createMessage", `{"messages":[{"role":"user","content":{"type":"alien"}}],"maxTokens":1}`, `"code":-1,"message":"no model today"`},
+		{"image without a media type", answering(protocol.ImageContent{Data: []byte("\x89PNG\r\n\x1a\n"), MIMEType: "png"}), "sampling/createMessage", sample, `not a media type: write it as image/`},
+		{"image of another media type", answering(protocol.ImageContent{Data: []byte("a"), MIMEType: "text/plain"}), "sampling/createMessage", sample, `begins with image/`},
+		{"audio of another media type", answering(protocol.AudioContent{Data: []byte("a"), MIMEType: "image/png"}), "sampling/createMessage", sample, `begins with audio/`},
+		{"audio with parameters", answering(protocol.AudioContent{Data: []byte("a"), MIMEType: "audio/webm; codecs=opus"}), "sampling/createMessage", sample, `audio/webm; codecs=opus`},
 		{"roots", rooted, "roots/list", `{}`, `{"roots":[{"uri":"file:///a","name":"A"}]}`},
 		{"no roots", nil, "roots/list", `{}`, `"code":-32601`},
 		{"elicitation off", nil, "elicitation/create", `{"message":"?","requestedSchema":{"type":"object"}}`, `"code":-32601,"message":"the client does not support elicitation"`},

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/safely"
 	"github.com/talaria-go/mcp/internal/visible"
@@ -255,6 +256,11 @@ func appendSample(dst []byte, r *protocol.SampleResult) ([]byte, error) {
 	role, stop, model := cmp.Or(r.Role, protocol.RoleAssistant), cmp.Or(r.StopReason, "endTurn"), cmp.Or(r.Model, "unknown")
 	if len(r.Content) == 0 {
 		return nil, errors.New("the client's handler gave an answer without content")
+	}
+	for i, item := range r.Content {
+		if err := protocol.Internal(facts.Private{}).CheckContent(i, item); err != nil {
+			return nil, fmt.Errorf("the answer of the client's handler: %w", err)
+		}
 	}
 	message, err := protocol.SampleMessage{Role: role, Content: r.Content}.MarshalJSON()
 	if err != nil {

@@ -109,11 +109,11 @@ func checkURI(what, uri, named string, a *Annotations) error {
 	return a.check()
 }
 
-// hasScheme reports whether uri is absolute. One letter with a backslash is the drive of
-// a path.
+// hasScheme reports whether uri is absolute. One letter with a backslash or a single slash
+// is the drive of a path.
 func hasScheme(uri string) bool {
 	head, rest, ok := strings.Cut(uri, ":")
-	if !ok || head == "" || len(head) == 1 && strings.HasPrefix(rest, `\`) {
+	if !ok || head == "" || len(head) == 1 && (strings.HasPrefix(rest, `\`) || strings.HasPrefix(rest, "/") && !strings.HasPrefix(rest, "//")) {
 		return false
 	}
 	for i := range len(head) {

@@ -262,7 +262,7 @@ func TestContentOfHandlers(t *testing.T) {
 		content mcp.Content
 		want    string
 	}{
-		{link(""), noScheme}, {link("a b"), noScheme}, {link("notes/a"), noScheme}, {link("/etc/passwd"), noScheme}, {link(`C:\x`), noScheme}, {link("1:a"), noScheme}, {link(":a"), noScheme},
+		{link(""), noScheme}, {link("a b"), noScheme}, {link("notes/a"), noScheme}, {link("/etc/passwd"), noScheme}, {link(`C:\x`), noScheme}, {link("C:/x"), noScheme}, {link("c:/"), noScheme}, {embedded("C:/x", ""), noScheme}, {link("1:a"), noScheme}, {link(":a"), noScheme},
 		{link(" note://a"), noScheme}, {link("é:a"), noScheme}, {&mcp.ResourceLink{URI: "a", Name: "n"}, noScheme}, {link("//host/a"), noScheme}, {link("#f"), noScheme},
 		{mcp.ResourceLink{URI: "a:b", Name: "n", MIMEType: "json"}, noType}, {embedded("", ""), noScheme}, {embedded("a.txt", ""), noScheme}, {embedded("a:b", "text"), noType}, {embedded("a:b", "text/plain;;"), noType},
 		{image(png, "png"), noType}, {image(png, "image/"), noType}, {image(png, "image/p ng"), noType}, {image(png, "image"), noType}, {image(png, "image/png;x=;"), noType}, {image(png, ".png"), noType},
@@ -277,7 +277,7 @@ func TestContentOfHandlers(t *testing.T) {
 		want    string
 	}{
 		{link("note://x/my notes"), "note://x/my%20notes"}, {link("note://x/ü/日"), "note://x/%C3%BC/%E6%97%A5"}, {link("note://x/a%20b"), "note://x/a%20b"}, {link("note:100%"), "note:100%25"}, {link("note:100%2"), "note:100%252"},
-		{link("note://x/<{y}>"), "note://x/%3C%7By%7D%3E"}, {link("urn:isbn:1"), "urn:isbn:1"}, {link("https://example.com/?q=a b#c d"), "https://example.com/?q=a%20b#c%20d"}, {link("file:///C:/My Files/a"), "file:///C:/My%20Files/a"},
+		{link("note://x/<{y}>"), "note://x/%3C%7By%7D%3E"}, {link("urn:isbn:1"), "urn:isbn:1"}, {link("x://a"), "x://a"}, {link("file:/C:/x"), "file:/C:/x"}, {link("https://example.com/?q=a b#c d"), "https://example.com/?q=a%20b#c%20d"}, {link("file:///C:/My Files/a"), "file:///C:/My%20Files/a"},
 		{link("note://x/a\nb"), "note://x/a%0Ab"}, {link("data:text/plain,a b"), "data:text/plain,a%20b"}, {link("note:"), "note:"}, {link(`note:a\b"c`), "note:a%5Cb%22c"}, {link("a+b-c.1:x"), "a+b-c.1:x"}, {link("note:\xff"), "note:%FF"},
 		{embedded("note://x/my notes", "text/plain; charset=utf-8"), "note://x/my%20notes"}, {embedded("note:a", " "), "note:a"},
 		{image(png, " "), `image/png`}, {image(png, "IMAGE/PNG"), "IMAGE/PNG"}, {image(png, "image/png; q=1"), "image/png; q=1"}, {image(png, " image/x-own\n"), `"image/x-own"`}, {image(png, "application/octet-stream"), `"image/png"`},
