@@ -5,13 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/protocol"
@@ -463,6 +467,60 @@ func TestAskingStopsTheClock(t *testing.T) {
 					t.Error(err)
 				}
 			})
+		})
+	}
+}
+
+// An answer that takes long to be sent arrives, and one that cannot be sent is logged.
+func TestSlowAnswers(t *testing.T) {
+	for wait, want := range map[time.Duration]string{29 * time.Second: "", 31 * time.Second: `"an answer was not sent"`} {
+		synctest.Test(t, func(t *testing.T) {
+			var log logText
+			logger := zerolog.New(&log).Level(zerolog.WarnLevel)
+			opts := asker(protocol.V20250618)
+			opts.Logger = &logger
+			tried := make(chan error, 1)
+			server := rtFunc(func(r *http.Request) (*http.Response, error) {
+				body, _ := io.ReadAll(r.Body)
+				m, _ := protocol.Decode(body)
+				send := func(code int, kind, text string) (*http.Response, error) {
+					return respond(code, kind, text, nil)(r)
+				}
+				switch {
+				case r.Method != http.MethodPost:
+					return send(405, "text/plain", "no")
+				case m.Method == protocol.MethodInitialize:
+					return send(200, "application/json", fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}`, m.ID))
+				case m.Kind() == protocol.KindNotification:
+					return send(202, "", "")
+				case m.Kind() == protocol.KindResponse:
+					select {
+					case <-time.After(wait):
+						tried <- nil
+						return send(202, "", "")
+					case <-r.Context().Done():
+						tried <- r.Context().Err()
+						return nil, r.Context().Err()
+					}
+				}
+				in, out := io.Pipe()
+				go func() {
+					fmt.Fprint(out, `data: {"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"who?","requestedSchema":{"type":"object","properties":{}}}}`+"\n\n")
+					if err := <-tried; err != nil {
+						time.Sleep(time.Second) // for the line in the log
+					}
+					fmt.Fprintf(out, `data: {"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`+"\n\n", m.ID)
+					out.Close()
+				}()
+				return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: in, Request: r}, nil
+			})
+			c := connect(t, HTTP("http://example.com/mcp", &HTTPOptions{Client: &http.Client{Transport: server}}), opts)
+			if _, err := c.Call(t.Context(), "ask", nil); err != nil {
+				t.Errorf("after %v: %v", wait, err)
+			}
+			if got := log.String(); (want == "") != (got == "") || !strings.Contains(got, want) {
+				t.Errorf("after %v the log has %q, want %q", wait, got, want)
+			}
 		})
 	}
 }

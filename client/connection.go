@@ -676,9 +676,10 @@ func (conn *connection) respond(ctx context.Context, done func(), id protocol.ID
 		body = wire.AppendID([]byte(`{"jsonrpc":"2.0","id":`), id)
 		body = append(append(append(body, `,"result":`...), result...), '}')
 	}
-	sending, stop := context.WithTimeout(conn.client.life.ctx, notifyTimeout)
+	// The server waits for the answer, so a slow connection gets as long as in other places.
+	sending, stop := context.WithTimeout(conn.client.life.ctx, facts.WriteTimeout)
 	defer stop()
 	if err := conn.carry(sending, &link.Message{Body: body, Revision: conn.revision()}); err != nil {
-		safely.Log(conn.client.opts.Logger.Debug().Err(visible.Error(err)).Str("method", visible.Line(method, visible.Name)), "an answer was not sent")
+		safely.Log(conn.client.opts.Logger.Warn().Err(visible.Error(err)).Str("method", visible.Line(method, visible.Name)), "an answer was not sent")
 	}
 }
