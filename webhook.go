@@ -278,7 +278,7 @@ func (x *serverEvents) ask(ctx context.Context, s *Server, asks []*events.Ask) {
 			for ; next < len(asks) && ctx.Err() == nil; next++ {
 				of := asks[next].Of
 				switch {
-				case next > 0 && asks[next-1].Of == of && asks[next-1].Verdict != events.No && asks[next-1].Verdict != events.Yes: // it is decided later
+				case next > 0 && asks[next-1].Of == of && asks[next-1].Verdict != events.No: // it is decided later
 				case x.leaves(of.Name, 0) >= events.MaxLeft, x.leaves(hookOf(of), 0) >= maxLeftOf:
 					full = of.Name
 				default:

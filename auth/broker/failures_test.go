@@ -1,10 +1,12 @@
 package broker
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -45,6 +47,67 @@ func TestLongForms(t *testing.T) {
 		}
 	}
 }
+
+// A body that does not come holds a connection for 30 seconds, at any endpoint, and one that
+// came does not end the request later.
+func TestBodyThatDoesNotCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, nil)
+		slow := w.brokers[0].Middleware(nil)
+		listener := pipes{make(chan net.Conn)}
+		server := &http.Server{Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			slow.ServeHTTP(rw, r)
+			if r.Header.Get("Wait") != "" {
+				time.Sleep(time.Minute)
+				if err := r.Context().Err(); err != nil {
+					t.Errorf("the request ended: %v", err)
+				}
+			}
+		})}
+		defer server.Close()
+		go func() { _ = server.Serve(listener) }()
+		for _, c := range []struct {
+			head, body string
+			status     int
+			time       time.Duration
+		}{
+			{"POST /token", "", 400, 30 * time.Second}, {"POST /revoke", "grant_type=", 400, 30 * time.Second}, {"POST /register", "{", 400, 30 * time.Second}, {"POST /consent", "", 400, 30 * time.Second},
+			{"POST /connect", "", 400, 30 * time.Second}, {"GET /token", "", 405, 30 * time.Second}, {"GET /authorize?x=1", "", 400, 30 * time.Second}, {"POST /token", "client_id=", 401, time.Minute},
+		} {
+			here, there := net.Pipe()
+			listener.conns <- there
+			length, wait := 100, ""
+			if c.time == time.Minute {
+				length, wait = len(c.body), "Wait: 1\r\n"
+			}
+			begin := time.Now()
+			go func() {
+				_, _ = fmt.Fprintf(here, "%s HTTP/1.1\r\nHost: notes.example.com\r\nContent-Type: application/x-www-form-urlencoded\r\n%sContent-Length: %d\r\n\r\n%s", c.head, wait, length, c.body)
+			}()
+			res, err := http.ReadResponse(bufio.NewReader(here), nil)
+			if err != nil {
+				t.Fatalf("%s: %v", c.head, err)
+			}
+			if res.StatusCode != c.status || time.Since(begin) != c.time {
+				t.Errorf("%s: %d after %s", c.head, res.StatusCode, time.Since(begin))
+			}
+			here.Close()
+		}
+	})
+}
+
+// pipes is a listener for connections without sockets.
+type pipes struct{ conns chan net.Conn }
+
+func (p pipes) Accept() (net.Conn, error) {
+	c, ok := <-p.conns
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+func (p pipes) Close() error   { close(p.conns); return nil }
+func (p pipes) Addr() net.Addr { return &net.UnixAddr{} }
 
 // Status 401 of a provider without ID tokens ends the logins of a user. Any other
 // status, such as 403 of a rate limit, means that it does not answer.

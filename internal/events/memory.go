@@ -85,14 +85,13 @@ func (p *part) join(read part) {
 
 // newest returns the newest events of p, as many as are kept.
 func (p part) newest() part {
-	if p.size <= maxTail {
-		return p
-	}
 	n := 0
-	for ; p.size > maxTail*3/4 && n < len(p.events); n++ { // not for each event
+	for ; p.size > maxTail && n < len(p.events); n++ {
 		p.size -= len(p.events[n].Text) + eventCost
 		p.from = p.events[n].At
 	}
-	p.events = slices.Clone(p.events[n:])
+	if n > 0 {
+		p.events = slices.Clone(p.events[n:])
+	}
 	return p
 }

@@ -375,7 +375,7 @@ func (w *Webhooks) sweepSome(ctx context.Context, f *feed, idle []*subscriber) (
 			if e.Text == nil {
 				break
 			}
-			asks = append(asks, &Ask{Of: s.sub, Event: e.Text, At: e.At})
+			asks = append(asks, &Ask{Of: s.sub, Event: e.Text})
 		}
 		s.busy = true
 		parts = append(parts, p)
@@ -404,7 +404,7 @@ func (w *Webhooks) sweepSome(ctx context.Context, f *feed, idle []*subscriber) (
 		switch {
 		case passed < len(mine) && mine[passed].Verdict != Unasked:
 			p.s.slow = slow && mine[passed].Verdict == Later
-			w.begin(p.s, &answers{mine, p.s.user, time.Now()})
+			w.begin(p.s, &decided{p.events[passed].At, *mine[passed]})
 		case passed < len(p.events):
 			w.begin(p.s, nil)
 		}

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -40,6 +41,7 @@ var pauses = [attempts - 1]time.Duration{time.Second, 10 * time.Second, time.Min
 // sender sends requests to endpoints. It is safe for concurrent use.
 type sender struct {
 	outbound *outbound.Client
+	client   *http.Client
 	users    bool // the transport is that of the user
 	turns    *turns
 }
@@ -47,7 +49,10 @@ type sender struct {
 // newSender returns a sender. transport replaces the one that checks addresses; it may be nil.
 func newSender(loopback bool, transport http.RoundTripper) *sender {
 	client := outbound.New(outbound.Config{Loopback: loopback, Direct: true, Transport: transport})
-	return &sender{outbound: client, users: transport != nil, turns: newTurns(postsAtOnce, postsOfOne)}
+	return &sender{
+		outbound: client, users: transport != nil, turns: newTurns(postsAtOnce, postsOfOne),
+		client: &http.Client{Transport: client, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+	}
 }
 
 // outcome is what became of a request.
@@ -71,9 +76,11 @@ func (s *sender) post(ctx context.Context, to *Subscription, id string, body []b
 		return outcome{reason: wire.ReasonRefused}, nil
 	}
 	now := time.Now()
-	req.Header = http.Header{
-		"Accept": {outbound.Accept}, "Content-Type": {outbound.Accept}, wire.HeaderWebhookID: {id}, wire.HeaderSubscriptionID: {to.ID},
-		wire.HeaderWebhookTimestamp: {strconv.FormatInt(now.Unix(), 10)}, wire.HeaderWebhookSignature: {wire.WebhookSignature(id, now, body, to.keys(now)...)},
+	for _, h := range [][2]string{
+		{"Content-Type", "application/json"}, {wire.HeaderWebhookID, id}, {wire.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10)},
+		{wire.HeaderWebhookSignature, wire.WebhookSignature(id, now, body, to.keys(now)...)}, {wire.HeaderSubscriptionID, to.ID},
+	} {
+		req.Header.Set(h[0], h[1])
 	}
 	if !s.users {
 		return s.do(ctx, req, most)
@@ -84,9 +91,11 @@ func (s *sender) post(ctx context.Context, to *Subscription, id string, body []b
 	}
 	answered := make(chan answer, 1)
 	inflight.Within(limited, postLate, func() {
-		a := answer{out: outcome{reason: wire.ReasonRefused}}
-		defer func() { answered <- a }()
-		safely.Do(func() { a.out, a.err = s.do(ctx, req, most) }, func(*safely.Failure) {}) // it is refused
+		var a answer
+		if safely.Apart(func() { a.out, a.err = s.do(ctx, req, most) }) != nil {
+			a = answer{out: outcome{reason: wire.ReasonRefused}}
+		}
+		answered <- a
 	})
 	select {
 	case a := <-answered:
@@ -96,9 +105,9 @@ func (s *sender) post(ctx context.Context, to *Subscription, id string, body []b
 	}
 }
 
-// do sends one request. It follows no redirect.
+// do sends one request.
 func (s *sender) do(ctx context.Context, req *http.Request, most int) (out outcome, err error) {
-	resp, err := s.outbound.RoundTrip(req)
+	resp, err := s.client.Do(req)
 	if ctx.Err() != nil {
 		if err == nil {
 			resp.Body.Close()
@@ -125,6 +134,9 @@ func (s *sender) do(ctx context.Context, req *http.Request, most int) (out outco
 
 // reasonOf returns the word for why there is no response.
 func reasonOf(err error) string {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		err = wrapped.Err
+	}
 	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
 	_, authority := errors.AsType[x509.UnknownAuthorityError](err)
 	_, host := errors.AsType[x509.HostnameError](err)

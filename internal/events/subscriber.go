@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/talaria-go/mcp/internal/jsonx"
@@ -17,14 +16,11 @@ import (
 
 // Numbers of the work for a subscription.
 const (
-	asksAtOnce   = 64               // questions that are asked in a row
-	asksAhead    = 16               // of one subscription
-	keepAfter    = 16               // deliveries after which the position is kept
-	keepAtMost   = 32               // deliveries after which the next waits for that
-	keepEvery    = time.Hour        // time after which it is kept
-	answerCounts = time.Second      // how long an answer counts that was asked ahead
-	retryStore   = time.Second      // pause after an error of the store
-	endedExpiry  = 30 * time.Minute // how long the store keeps a subscription that has ended
+	asksAtOnce  = 64               // questions that are asked in a row
+	keepAfter   = 16               // deliveries after which the position is kept
+	keepEvery   = time.Hour        // time after which it is kept
+	retryStore  = time.Second      // pause after an error of the store
+	endedExpiry = 30 * time.Minute // how long the store keeps a subscription that has ended
 )
 
 // undecided are the pauses before it is asked again whether a subscription gets an event.
@@ -50,7 +46,6 @@ type subscriber struct {
 	lastError string
 
 	kept    time.Time // when the position was kept
-	keeping bool      // it is being written, while deliveries continue
 	since   int       // deliveries since then
 	passed  int       // bytes of events since then
 	until   time.Time // end of the lease
@@ -166,9 +161,9 @@ func (w *Webhooks) forget(s *subscriber) {
 	}
 }
 
-// begin makes a goroutine work for a subscription, unless one does. first are questions
-// that have been answered. mu is held.
-func (w *Webhooks) begin(s *subscriber, first *answers) {
+// begin makes a goroutine work for a subscription, unless one does. first is a question
+// that has been answered. mu is held.
+func (w *Webhooks) begin(s *subscriber, first *decided) {
 	if s.busy || s.out || w.closed {
 		return
 	}
@@ -189,29 +184,14 @@ func (w *Webhooks) begin(s *subscriber, first *answers) {
 	})
 }
 
-// answers are those about events in a row, at a time, for a user.
-type answers struct {
-	asks []*Ask
-	user *user
-	at   time.Time
-}
-
-// of returns the answer about an event; nil if there is none that counts. mu is held.
-func (a *answers) of(s *subscriber, at scale.Rev) *Ask {
-	if a == nil || a.user != s.user || time.Since(a.at) > answerCounts {
-		return nil
-	}
-	for len(a.asks) > 0 && a.asks[0].At < at {
-		a.asks = a.asks[1:]
-	}
-	if len(a.asks) == 0 || a.asks[0].At != at || a.asks[0].Verdict == Unasked {
-		return nil
-	}
-	return a.asks[0]
+// decided is an event of which is known whether a subscription gets it.
+type decided struct {
+	rev scale.Rev
+	ask Ask
 }
 
 // step does the next thing for a subscription. It reports whether there may be more to do.
-func (w *Webhooks) step(ctx context.Context, s *subscriber, first *answers) bool {
+func (w *Webhooks) step(ctx context.Context, s *subscriber, first *decided) bool {
 	w.mu.Lock()
 	now, f := time.Now(), s.feed
 	ended, expired, removed, over := s.sub.Ended, !now.Before(s.sub.Expires), s.removed, w.config.Shared && now.After(s.until)
@@ -310,38 +290,33 @@ func (w *Webhooks) rest(ctx context.Context, s *subscriber) bool {
 	if since == 0 {
 		return false
 	}
-	w.keepNow(ctx, s)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return s.since == 0
+	if err := w.keep(ctx, s, nil); err != nil && !errors.Is(err, errLost) {
+		w.failed(err)
+		return false // it is kept with the next delivery, or in time
+	}
+	return true
 }
 
 // handle decides about events and delivers them, in order. It reports whether there may be
-// more to do. It continues while the store keeps the position.
-func (w *Webhooks) handle(ctx context.Context, s *subscriber, events []Event, known *answers) bool {
-	var keeping sync.WaitGroup // for one write at most
-	defer keeping.Wait()
-	for i, e := range events {
+// more to do.
+func (w *Webhooks) handle(ctx context.Context, s *subscriber, events []Event, first *decided) bool {
+	for _, e := range events {
 		w.mu.Lock()
-		sub, leaving, removed := s.sub, w.leaves() || s.out, s.removed
-		ask := known.of(s, e.At)
+		sub, leaving := s.sub, w.leaves() || s.out
 		w.mu.Unlock()
 		if leaving || ctx.Err() != nil {
 			return false
-		}
-		if removed {
-			return true
 		}
 		if e.Text == nil {
 			w.config.Waits(sub.Name, errors.New("an event is not sealed with one of Options.StateKeys"))
 			w.pass(s, e, true)
 			return true
 		}
-		if ask == nil {
-			known = w.askAhead(ctx, s, events[i:])
-			ask = known.asks[0]
+		var known *Ask
+		if first != nil && first.rev == e.At {
+			known = &first.ask
 		}
-		verdict, ok := w.decide(ctx, s, e, ask)
+		verdict, ok := w.decide(ctx, s, e, known)
 		if !ok {
 			return false
 		}
@@ -358,27 +333,17 @@ func (w *Webhooks) handle(ctx context.Context, s *subscriber, events []Event, kn
 		w.pass(s, e, false)
 		w.mu.Lock()
 		full := s.since >= keepAfter || s.passed > w.keepPassed()
-		busy, most := s.keeping, s.since >= keepAtMost
-		s.keeping = busy || full
 		w.mu.Unlock()
-		if full && !busy {
-			keeping.Go(func() { w.keepNow(ctx, s) })
-		}
-		if most {
-			keeping.Wait()
+		if full {
+			if err := w.keep(ctx, s, nil); errors.Is(err, errLost) {
+				return false
+			} else if err != nil {
+				w.failed(err)
+				return ctx.Err() == nil
+			}
 		}
 	}
 	return true
-}
-
-// keepNow keeps the position.
-func (w *Webhooks) keepNow(ctx context.Context, s *subscriber) {
-	if err := w.keep(ctx, s, nil); err != nil && !errors.Is(err, errLost) {
-		w.failed(err) // it is kept with the next delivery, or in time
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	s.keeping = false
 }
 
 // pass moves the position behind an event.
@@ -389,45 +354,34 @@ func (w *Webhooks) pass(s *subscriber, e Event, gap bool) {
 	s.passed += len(e.Text)
 }
 
-// askAhead asks about the first of events, and some that follow it.
-func (w *Webhooks) askAhead(ctx context.Context, s *subscriber, events []Event) *answers {
-	w.mu.Lock()
-	most := asksAhead
-	if s.slow {
-		most = 1
-	}
-	a := &answers{user: s.user}
-	for _, e := range events[:min(len(events), most)] {
-		if e.Text == nil {
-			break
+// decide asks whether a subscription gets an event, until that is known or was asked often
+// enough. known is the first answer, or nil. ok is false if the work for the subscription
+// ends.
+func (w *Webhooks) decide(ctx context.Context, s *subscriber, e Event, known *Ask) (verdict Verdict, ok bool) {
+	for i := 0; ; i++ {
+		w.mu.Lock()
+		sub := s.sub
+		w.mu.Unlock()
+		if known == nil {
+			known = &Ask{Of: sub, Event: e.Text}
+			began := time.Now()
+			w.config.Ask(ctx, []*Ask{known})
+			w.mu.Lock()
+			s.slow = time.Since(began) >= AskTimeout
+			w.mu.Unlock()
 		}
-		a.asks = append(a.asks, &Ask{Of: s.sub, Event: e.Text, At: e.At})
-	}
-	w.mu.Unlock()
-	began := time.Now()
-	w.config.Ask(ctx, a.asks)
-	a.at = time.Now()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	s.slow = a.at.Sub(began) >= AskTimeout
-	return a
-}
-
-// decide returns whether a subscription gets an event, of which ask is the first answer. It
-// asks again until that is known, or was asked often enough. ok is false if the work for the
-// subscription ends.
-func (w *Webhooks) decide(ctx context.Context, s *subscriber, e Event, ask *Ask) (verdict Verdict, ok bool) {
-	for i := 0; ask.Verdict == Later || ask.Verdict == Unasked; i++ {
+		if known.Verdict != Later && known.Verdict != Unasked {
+			return known.Verdict, true
+		}
 		if i == len(undecided) {
-			w.tell("delivery.dropped", droppedUndecided, ask.Of, 0)
+			w.tell("delivery.dropped", droppedUndecided, sub, 0)
 			return No, true
 		}
 		if !w.wait(ctx, undecided[i]) {
 			return Later, false
 		}
-		ask = w.askAhead(ctx, s, []Event{e}).asks[0]
+		known = nil
 	}
-	return ask.Verdict, true
 }
 
 // unknown handles a subscription of a type that this replica does not have.
@@ -447,12 +401,14 @@ func (w *Webhooks) unknown(ctx context.Context, s *subscriber) bool {
 
 // deliverEvent sends an event. It reports whether it is done or given up.
 func (w *Webhooks) deliverEvent(ctx context.Context, s *subscriber, e Event) bool {
-	var id string
-	if jsonx.Unmarshal(jsonx.Lookup(e.Text, []string{"eventId"}), &id) != nil || id == "" {
+	var head struct {
+		ID string `json:"eventId"`
+	}
+	if jsonx.Unmarshal(e.Text, &head) != nil || head.ID == "" {
 		return true // it is not an event
 	}
 	began := time.Now()
-	why, ok := w.deliver(ctx, s, id, wire.WithCursor(nil, e.Text, e.Cursor))
+	why, ok := w.deliver(ctx, s, head.ID, wire.WithCursor(nil, e.Text, e.Cursor))
 	if !ok {
 		return false
 	}
@@ -493,7 +449,12 @@ func (w *Webhooks) attempt(ctx context.Context, s *subscriber, id string, body [
 	w.mu.Lock()
 	who := s.sub.Principal
 	w.mu.Unlock()
-	if !w.sender.turns.take(ctx, w.left, who) {
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(w.going, cancel)
+	err := w.sender.turns.take(waiting, who)
+	stop()
+	if err != nil {
 		return out, false
 	}
 	defer w.sender.turns.give(who)
@@ -509,7 +470,6 @@ func (w *Webhooks) attempt(ctx context.Context, s *subscriber, id string, body [
 		w.mu.Unlock()
 		return out, false
 	}
-	var err error
 	if out, err = w.sender.post(ctx, sub, id, body, maxResponse); err != nil {
 		return out, false
 	}
@@ -618,7 +578,7 @@ func (w *Webhooks) write(ctx context.Context, s *subscriber, change func(*Subscr
 			w.mu.Unlock()
 			return errLost
 		}
-		next, rev, since, passed := s.state(), s.rev, s.since, s.passed
+		next, rev := s.state(), s.rev
 		w.mu.Unlock()
 		if change != nil {
 			change(&next)
@@ -641,7 +601,7 @@ func (w *Webhooks) write(ctx context.Context, s *subscriber, change func(*Subscr
 		if s.rev != rev && s.rev > written.Rev { // a later write was taken over
 			return nil
 		}
-		s.sub, s.rev, s.kept, s.since, s.passed, s.until = &next, written.Rev, began, s.since-since, s.passed-passed, began.Add(lease)
+		s.sub, s.rev, s.kept, s.since, s.passed, s.until = &next, written.Rev, began, 0, 0, began.Add(lease)
 		return nil
 	}
 	return fmt.Errorf("events: other replicas change the subscription: %w", scale.ErrUnavailable)

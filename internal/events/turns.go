@@ -24,27 +24,20 @@ func newTurns(places, most int) *turns {
 	return &turns{most: most, free: places, used: map[string]int{}, waiting: map[string][]chan struct{}{}}
 }
 
-// take waits for a place, which give returns, until ctx ends or left is closed. It reports
-// whether there is one.
-func (t *turns) take(ctx context.Context, left <-chan struct{}, who string) bool {
+// take waits for a place, which give returns.
+func (t *turns) take(ctx context.Context, who string) error {
 	t.mu.Lock()
-	if t.free > 0 && t.used[who] < t.most { // none of those that wait could have it
-		t.free--
-		t.used[who]++
-		t.mu.Unlock()
-		return true
-	}
 	mine := make(chan struct{})
 	if len(t.waiting[who]) == 0 {
 		t.order = append(t.order, who)
 	}
 	t.waiting[who] = append(t.waiting[who], mine)
+	t.next()
 	t.mu.Unlock()
 	select {
 	case <-mine:
-		return true
+		return nil
 	case <-ctx.Done():
-	case <-left:
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -53,7 +46,7 @@ func (t *turns) take(ctx context.Context, left <-chan struct{}, who string) bool
 	} else { // it came at the same time
 		t.back(who)
 	}
-	return false
+	return context.Cause(ctx)
 }
 
 // give returns a place.

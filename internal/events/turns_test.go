@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,8 +16,8 @@ func TestTurns(t *testing.T) {
 		used, most := map[string]int{}, map[string]int{}
 		total := 0
 		hang := func(who string) {
-			if !turns.take(t.Context(), nil, who) {
-				t.Error("no place")
+			if err := turns.take(t.Context(), who); err != nil {
+				t.Error(err)
 				return
 			}
 			turns.mu.Lock()
@@ -37,14 +38,14 @@ func TestTurns(t *testing.T) {
 		}
 		synctest.Wait()
 		began := time.Now()
-		if !turns.take(t.Context(), nil, "quick") || time.Since(began) > postTimeout {
-			t.Errorf("the fifth has waited %v", time.Since(began))
+		if err := turns.take(t.Context(), "quick"); err != nil || time.Since(began) > postTimeout {
+			t.Errorf("the fifth has waited %v: %v", time.Since(began), err)
 		}
 		turns.give("quick")
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		if turns.take(gone, nil, "gone") || turns.take(t.Context(), gone.Done(), "gone") {
-			t.Error("who has gone has a place")
+		if err := turns.take(gone, "gone"); err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
 		}
 		time.Sleep(100 * postTimeout)
 		turns.mu.Lock()

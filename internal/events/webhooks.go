@@ -80,7 +80,6 @@ const (
 type Ask struct {
 	Of    *Subscription
 	Event []byte
-	At    scale.Rev // of the event
 
 	Verdict Verdict
 }
@@ -106,8 +105,7 @@ type WebhookConfig struct {
 	// Identity decodes an identity, for Subscription.Prepared.
 	Identity func(claims json.RawMessage) any
 	// Ask answers questions, in turn, those of one subscription up to the first answer that
-	// is neither Yes nor No. The first that takes longer than AskTimeout is the last: its
-	// answer is Later.
+	// is not No. The first that takes longer than AskTimeout is the last: its answer is Later.
 	Ask    func(ctx context.Context, asks []*Ask)
 	Tell   func(Observed)
 	Failed func(error) // reports that the store does not answer
@@ -161,6 +159,7 @@ type Webhooks struct {
 	cancel context.CancelFunc
 	wake   chan struct{}   // of the loop that looks after subscriptions; has room for one
 	left   <-chan struct{} // closed when this replica leaves
+	going  context.Context // ends then
 	leave  context.CancelFunc
 	ended  sync.WaitGroup
 
@@ -190,8 +189,8 @@ func NewWebhooks(config WebhookConfig) *Webhooks {
 		own: map[scale.Key]*subscriber{}, users: map[string]*user{}, feeds: map[string]*feed{}, changed: map[scale.Key]scale.Rev{}, gone: map[string]bool{},
 	}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
-	going, leave := context.WithCancel(context.Background())
-	w.left, w.leave = going.Done(), leave
+	w.going, w.leave = context.WithCancel(context.Background())
+	w.left = w.going.Done()
 	return w
 }
 
@@ -443,9 +442,9 @@ func (w *Webhooks) ask(ctx context.Context, s *Subscription) error {
 		fault := exhausted(fmt.Sprintf("%d callbacks of this user failed lately; try again in %d minutes", verifyPlaces, verifyTime/time.Minute), "verifications", verifyPlaces)
 		return fault
 	}
-	if !w.sender.turns.take(ctx, nil, s.Principal) { // nothing was sent
+	if err := w.sender.turns.take(ctx, s.Principal); err != nil { // nothing was sent
 		_, _ = w.put(context.WithoutCancel(ctx), scale.Write{Key: place, Prev: scale.Any})
-		return context.Cause(ctx)
+		return err
 	}
 	defer w.sender.turns.give(s.Principal)
 	var raw [challengeBytes]byte

@@ -45,9 +45,6 @@ const (
 	Timeout      = 30 * time.Second
 )
 
-// Accept is what every request asks for.
-const Accept = "application/json"
-
 // Config says what is allowed. The zero value allows https to public addresses.
 type Config struct {
 	// Trusted are URLs that the user of the program has named. Their host and
@@ -176,10 +173,8 @@ func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	if req.Header.Get("Accept") != Accept {
-		req = req.Clone(req.Context())
-		req.Header.Set("Accept", Accept)
-	}
+	req = req.Clone(req.Context())
+	req.Header.Set("Accept", "application/json")
 	resp, err := c.base.RoundTrip(req)
 	if err != nil {
 		return nil, err

@@ -26,12 +26,11 @@ const (
 )
 
 // The headers of a delivery: those of Standard Webhooks, and the id of the subscription.
-// They are spelled as keys of an http.Header.
 const (
-	HeaderWebhookID        = "Webhook-Id"
-	HeaderWebhookTimestamp = "Webhook-Timestamp"
-	HeaderWebhookSignature = "Webhook-Signature"
-	HeaderSubscriptionID   = "X-Mcp-Subscription-Id"
+	HeaderWebhookID        = "webhook-id"
+	HeaderWebhookTimestamp = "webhook-timestamp"
+	HeaderWebhookSignature = "webhook-signature"
+	HeaderSubscriptionID   = "X-MCP-Subscription-Id"
 )
 
 // The types of bodies that are not an event.
@@ -200,7 +199,7 @@ func AppendControl(dst []byte, kind, member string, value []byte) []byte {
 
 // WithCursor appends an event with its cursor. The event is a JSON object with members.
 func WithCursor(dst, event []byte, cursor string) []byte {
-	dst = append(append(slices.Grow(dst, len(event)+len(cursor)+16), event[:len(event)-1]...), `,"cursor":`...)
+	dst = append(append(dst, event[:len(event)-1]...), `,"cursor":`...)
 	return append(jsonx.AppendString(dst, cursor), '}')
 }
 

@@ -1,10 +1,12 @@
 package issuing
 
 import (
+	"io"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/talaria-go/mcp/internal/facts"
 )
@@ -23,6 +25,11 @@ func Middleware(next http.Handler, routes func() Routes, refused func(r *http.Re
 			next.ServeHTTP(w, r)
 			return
 		}
+		if r.Body != nil && r.Body != http.NoBody {
+			control := http.NewResponseController(w)
+			_ = control.SetReadDeadline(time.Now().Add(facts.ReadTimeout)) // also of a body that no handler reads: net/http does then
+			r.Body = &timed{r.Body, control}
+		}
 		if status, text := refused(r); status != 0 {
 			http.Error(w, text, status)
 			return
@@ -36,6 +43,22 @@ func Middleware(next http.Handler, routes func() Routes, refused func(r *http.Re
 		w.Header().Set("Cache-Control", "no-store")
 		serve(w, r)
 	})
+}
+
+// timed is a body whose reading has a deadline, which ends with the body: later it would
+// end the request.
+type timed struct {
+	io.ReadCloser
+	control *http.ResponseController
+}
+
+// Read implements io.Reader.
+func (b *timed) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF {
+		_ = b.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
 }
 
 // Local reports whether an address, which may have a port and brackets, is this machine.
