@@ -84,7 +84,7 @@ func (l *Loop) Run(ctx context.Context) error {
 			l.Failed(err)
 		}
 		if !useless {
-			_, _ = changed(nil) // there is no outcome that could be an error
+			_, _ = changed(nil)
 		}
 		for quiet := false; !quiet && pause.For(ctx, quietTime) == nil; {
 			now := l.Scan(sources)

@@ -44,7 +44,7 @@ type Stamp struct {
 // Snapshot has the stamps of files, by their paths.
 type Snapshot map[string]Stamp
 
-// Scan looks at the sources. Those that cannot be read are missing; go build says why.
+// Scan looks at the sources. What cannot be read is not there; go build says why.
 func Scan(s Sources) Snapshot {
 	seen := make(Snapshot, len(s.Files))
 	look := func(file string) {
@@ -79,7 +79,7 @@ func embedded(dir, pattern string, look func(file string)) {
 	root := os.DirFS(dir)
 	names, _ := fs.Glob(root, pattern)
 	for _, name := range names {
-		_ = fs.WalkDir(root, name, func(at string, entry fs.DirEntry, err error) error { // what cannot be read is not there
+		_ = fs.WalkDir(root, name, func(at string, entry fs.DirEntry, err error) error {
 			switch unseen := at != name && !all && hidden(filepath.Base(at)); {
 			case err == nil && unseen && entry.IsDir():
 				return fs.SkipDir

@@ -111,7 +111,7 @@ func (t *Tool) sources(ctx context.Context, at, pkg string) (s Sources, err erro
 	if err != nil {
 		return Sources{}, err
 	}
-	file := strings.TrimSpace(string(workspace)) // "" or off, neither of them a file, without a workspace
+	file := strings.TrimSpace(string(workspace)) // without a workspace "" or off, which is no file
 	s.Files = append(s.Files, file, file+".sum")
 	var named []*listed
 	for list := json.NewDecoder(bytes.NewReader(out)); list.More(); {
