@@ -67,7 +67,10 @@ func (d *devCommand) command() *cobra.Command {
 			}
 			return exactly("PACKAGE")(cmd, args)
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return d.run(cmd.Context(), args[0], args[1:]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d.args = args[1:]
+			return d.run(cmd.Context(), args[0])
+		},
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return usage("%v", err).with("arguments of the program stand behind --: talaria dev PACKAGE -- ARGS; talaria dev -h lists the flags")
@@ -76,8 +79,7 @@ func (d *devCommand) command() *cobra.Command {
 	return cmd
 }
 
-func (d *devCommand) run(ctx context.Context, pkg string, args []string) (err error) {
-	d.args = args
+func (d *devCommand) run(ctx context.Context, pkg string) (err error) {
 	ctx, d.end = terminal.UntilSignal(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer d.end()
 	d.left, d.served = context.Background(), make(chan error, 1)

@@ -3,6 +3,7 @@ package dev
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"time"
 
@@ -30,6 +31,15 @@ const (
 	quietTime    = 200 * time.Millisecond // without a further change, before a build starts
 )
 
+// errChanged ends what a further change has made useless.
+var errChanged = errors.New("the sources have changed")
+
+// turn is the outcome of one Make and Start.
+type turn struct {
+	sources Sources
+	err     error
+}
+
 // Run makes and starts the program until ctx ends. It returns an error if the sources
 // cannot be found the first time.
 func (l *Loop) Run(ctx context.Context) error {
@@ -37,54 +47,53 @@ func (l *Loop) Run(ctx context.Context) error {
 	var seen Snapshot
 	look := time.NewTicker(scanInterval)
 	defer look.Stop()
-	// changed waits for a change of the sources or the end of ctx, unless done tells an
-	// outcome before.
-	changed := func(done <-chan error) (changed bool, err error) {
+	// changed waits for a change of the sources or the end of ctx, unless a turn ends before.
+	changed := func(done <-chan turn) (turn, bool) {
 		for {
 			select {
-			case err := <-done:
-				return false, err
+			case t := <-done:
+				return t, false
 			case <-look.C:
 				start := time.Now()
 				if now := l.Scan(sources); !maps.Equal(now, seen) {
 					seen = now
-					return true, nil
+					return turn{}, true
 				}
 				look.Reset(min(max(scanInterval, scanShare*time.Since(start)), maxInterval))
 			case <-ctx.Done():
-				return true, nil
+				return turn{}, true
 			}
 		}
 	}
 	for ctx.Err() == nil {
 		began := time.Now()
 		look.Reset(scanInterval)
-		working, stop := context.WithCancel(ctx)
-		var made Sources
-		done := make(chan error, 1)
+		working, stop := context.WithCancelCause(ctx)
+		done := make(chan turn, 1)
 		go func() {
-			found, file, err := l.Make(working)
-			if made = found; err == nil {
+			sources, file, err := l.Make(working)
+			if err == nil {
 				err = l.Start(working, file)
 			}
-			done <- err
+			done <- turn{sources, err}
 		}()
-		useless, err := changed(done)
-		stop()
+		made, useless := changed(done)
 		if useless {
-			<-done
+			stop(errChanged)
+			made = <-done
 		}
-		if made.found() {
-			sources, seen = made, seen.renewed(l.Scan(made), began)
-		}
-		if !useless && err != nil {
-			if !sources.found() {
-				return err
-			}
-			l.Failed(err)
+		stop(nil)
+		if made.sources.found() {
+			sources, seen = made.sources, seen.renewed(l.Scan(made.sources), began)
 		}
 		if !useless {
-			_, _ = changed(nil)
+			if made.err != nil {
+				if !sources.found() {
+					return made.err
+				}
+				l.Failed(made.err)
+			}
+			changed(nil)
 		}
 		for quiet := false; !quiet && pause.For(ctx, quietTime) == nil; {
 			now := l.Scan(sources)

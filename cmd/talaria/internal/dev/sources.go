@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -22,15 +23,14 @@ func (s Sources) found() bool { return len(s.Files)+len(s.Packages) > 0 }
 type Package struct {
 	Dir    string
 	Embeds []string // patterns of //go:embed
+
+	changed time.Time // when its sources below were read
+	sources []string
 }
 
 // sourceNames are the ends of the names of sources.
-const sourceNames = " .go .c .cc .cpp .cxx .h .hh .hpp .hxx .m .s .S .sx .f .F .for .f90 .syso .swig .swigcxx "
-
-// isSource reports whether go takes a file of that name for a source of a program.
-func isSource(name string) bool {
-	return strings.Contains(sourceNames, " "+filepath.Ext(name)+" ") && !hidden(name) && !strings.HasSuffix(name, "_test.go")
-}
+var sourceNames = []string{".go", ".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".m", ".s", ".S", ".sx",
+	".f", ".F", ".for", ".f90", ".syso", ".swig", ".swigcxx"}
 
 // hidden reports whether go ignores a file of that name.
 func hidden(name string) bool { return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") }
@@ -44,7 +44,8 @@ type Stamp struct {
 // Snapshot has the stamps of files, by their paths.
 type Snapshot map[string]Stamp
 
-// Scan looks at the sources. What cannot be read is not there; go build says why.
+// Scan looks at the sources. It keeps names of files in s.Packages, so one goroutine at a
+// time may scan the same sources.
 func Scan(s Sources) Snapshot {
 	seen := make(Snapshot, len(s.Files))
 	look := func(file string) {
@@ -58,12 +59,11 @@ func Scan(s Sources) Snapshot {
 	for _, file := range s.Files {
 		look(file)
 	}
-	for _, p := range s.Packages {
-		entries, _ := os.ReadDir(p.Dir)
-		for _, entry := range entries {
-			if isSource(entry.Name()) {
-				look(filepath.Join(p.Dir, entry.Name()))
-			}
+	for i := range s.Packages {
+		p := &s.Packages[i]
+		p.read()
+		for _, file := range p.sources {
+			look(file)
 		}
 		for _, pattern := range p.Embeds {
 			embedded(p.Dir, pattern, look)
@@ -72,18 +72,48 @@ func Scan(s Sources) Snapshot {
 	return seen
 }
 
+// unsure is how long after a change of a directory its time may stay the same at a
+// further change: 2 s on FAT.
+const unsure = 2 * time.Second
+
+// read finds the sources in the directory again if it has changed.
+func (p *Package) read() {
+	var at time.Time // without a directory
+	if info, err := os.Stat(p.Dir); err == nil {
+		at = info.ModTime()
+	}
+	if at.Equal(p.changed) && time.Since(at) > unsure {
+		return
+	}
+	p.changed, p.sources = at, nil
+	dir, err := os.Open(p.Dir)
+	if err != nil { // what cannot be read has no sources; go build says why
+		return
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1) // unlike os.ReadDir it never looks at each file
+	for _, name := range names {
+		if slices.Contains(sourceNames, filepath.Ext(name)) && !hidden(name) && !strings.HasSuffix(name, "_test.go") {
+			p.sources = append(p.sources, filepath.Join(p.Dir, name))
+		}
+	}
+}
+
 // embedded looks at the files that a pattern of //go:embed names in a directory. Of what
 // is in a directory that the pattern names, hidden files need the prefix all.
 func embedded(dir, pattern string, look func(file string)) {
 	pattern, all := strings.CutPrefix(pattern, "all:")
 	root := os.DirFS(dir)
-	names, _ := fs.Glob(root, pattern)
+	names, _ := fs.Glob(root, pattern) // go build says what is wrong with it
 	for _, name := range names {
-		_ = fs.WalkDir(root, name, func(at string, entry fs.DirEntry, err error) error {
-			switch unseen := at != name && !all && hidden(filepath.Base(at)); {
-			case err == nil && unseen && entry.IsDir():
-				return fs.SkipDir
-			case err == nil && !unseen:
+		_ = fs.WalkDir(root, name, func(at string, entry fs.DirEntry, err error) error { // what cannot be read is not there
+			switch {
+			case err != nil:
+			case at != name && !all && hidden(entry.Name()):
+				if entry.IsDir() {
+					return fs.SkipDir
+				}
+			case !entry.IsDir():
 				look(filepath.Join(dir, filepath.FromSlash(at)))
 			}
 			return nil

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -26,9 +27,12 @@ type Tool struct {
 	built int
 }
 
+// makeTime is how long a build may take, with all that has to be downloaded for it.
+const makeTime = 10 * time.Minute
+
 // Make finds the sources of the package and builds it, both at the same time.
 func (t *Tool) Make(ctx context.Context) (Sources, string, error) {
-	ctx, stop := context.WithCancel(ctx)
+	ctx, stop := context.WithTimeoutCause(ctx, makeTime, fmt.Errorf("it takes longer than %s", makeTime))
 	defer stop()
 	t.built++
 	dir := filepath.Join(t.Temp, strconv.Itoa(t.built))
@@ -36,16 +40,15 @@ func (t *Tool) Make(ctx context.Context) (Sources, string, error) {
 	if info, err := os.Stat(pkg); err == nil && info.IsDir() {
 		at, pkg = pkg, "."
 	}
-	built := make(chan error, 1)
-	go func() {
-		_, err := t.run(ctx, at, "build", "-o", dir+string(filepath.Separator), pkg)
-		built <- err
-	}()
+	var unbuilt error
+	var building sync.WaitGroup
+	building.Go(func() { _, unbuilt = t.run(ctx, at, "build", "-o", dir+string(filepath.Separator), pkg) })
 	sources, err := t.sources(ctx, at, pkg)
 	if err != nil {
 		stop() // the sources say it better
 	}
-	if err = cmp.Or(err, <-built); err != nil {
+	building.Wait()
+	if err = cmp.Or(err, unbuilt); err != nil {
 		return sources, "", err
 	}
 	list, _ := os.ReadDir(dir)
@@ -69,22 +72,22 @@ func (t *Tool) Keep(file string) {
 func (t *Tool) run(ctx context.Context, at string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = at
-	cmd.Env = append(cmd.Environ(), "GOTMPDIR="+t.Temp)                   // removed also when go is killed
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // go waits for the programs that it has started
+	cmd.Env = append(cmd.Environ(), "GOTMPDIR="+t.Temp) // removed also when go is killed
+	killable(cmd)
 	cmd.WaitDelay = 5 * time.Second
 	out, err := cmd.Output()
-	switch exit, _ := errors.AsType[*exec.ExitError](err); {
+	exit, _ := errors.AsType[*exec.ExitError](err)
+	switch {
 	case err == nil:
+		return out, nil
 	case errors.Is(err, exec.ErrNotFound):
-		err = fmt.Errorf("go is not installed, or is not in PATH: %w", exec.ErrNotFound)
+		return nil, fmt.Errorf("go is not installed, or is not in PATH: %w", exec.ErrNotFound)
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
 	case exit != nil && len(exit.Stderr) > 0:
-		err = errors.New(strings.TrimRight(string(exit.Stderr), "\n"))
-	default:
-		err = fmt.Errorf("go %s: %w", args[0], err)
+		return nil, errors.New(strings.TrimRight(string(exit.Stderr), "\n"))
 	}
-	return out, err
+	return nil, fmt.Errorf("go %s: %w", args[0], err)
 }
 
 // listed is a package as go list -json shows it.
@@ -100,6 +103,20 @@ type listed struct {
 	Error *struct{ Err string }
 }
 
+// add adds the sources of the package if it is one that is worked on: of the main module,
+// of the workspace, or of a directory that takes the place of a module.
+func (s *Sources) add(p *listed) {
+	switch m := p.Module; {
+	case m == nil && (p.Standard || p.Dir == ""): // without a module are also files that the command line names
+		return
+	case m != nil && !m.Main && (m.Replace == nil || m.Replace.Version != ""):
+		return
+	case m != nil:
+		s.Files = append(s.Files, m.GoMod, strings.TrimSuffix(m.GoMod, ".mod")+".sum")
+	}
+	s.Packages = append(s.Packages, Package{Dir: p.Dir, Embeds: p.EmbedPatterns})
+}
+
 // sources finds the sources of the package, as it is called in the directory at. It is an
 // error unless the command line names exactly one program.
 func (t *Tool) sources(ctx context.Context, at, pkg string) (s Sources, err error) {
@@ -111,24 +128,18 @@ func (t *Tool) sources(ctx context.Context, at, pkg string) (s Sources, err erro
 	if err != nil {
 		return Sources{}, err
 	}
-	file := strings.TrimSpace(string(workspace)) // without a workspace "" or off, which is no file
-	s.Files = append(s.Files, file, file+".sum")
+	if file := strings.TrimSpace(string(workspace)); file != "" && file != "off" {
+		s.Files = append(s.Files, file, file+".sum")
+	}
 	var named []*listed
 	for list := json.NewDecoder(bytes.NewReader(out)); list.More(); {
 		p := &listed{}
 		if err := list.Decode(p); err != nil {
 			return Sources{}, fmt.Errorf("go list: %w", err)
 		}
-		if !p.DepOnly {
+		if s.add(p); !p.DepOnly {
 			named = append(named, p)
 		}
-		// Worked on are the main module, the workspace, and directories in the place of modules.
-		if m := p.Module; m != nil && (m.Main || m.Replace != nil && m.Replace.Version == "") {
-			s.Files = append(s.Files, m.GoMod, strings.TrimSuffix(m.GoMod, ".mod")+".sum")
-		} else if m != nil || p.Standard || p.Dir == "" { // without a module are also files that the command line names
-			continue
-		}
-		s.Packages = append(s.Packages, Package{p.Dir, p.EmbedPatterns})
 	}
 	switch {
 	case len(named) != 1:

@@ -146,7 +146,6 @@ func TestWrong(t *testing.T) {
 			}
 		}
 	}
-	errChanged := errors.New("the sources have changed")
 	gone, cancel := context.WithCancelCause(t.Context())
 	cancel(errChanged)
 	if _, _, err := (&Tool{Package: ".", Temp: t.TempDir()}).Make(gone); !errors.Is(err, errChanged) {
