@@ -679,7 +679,7 @@ func (conn *connection) respond(ctx context.Context, done func(), id protocol.ID
 	// The server waits for the answer, so a slow connection gets as long as in other places.
 	sending, stop := context.WithTimeout(conn.client.life.ctx, facts.WriteTimeout)
 	defer stop()
-	if err := conn.carry(sending, &link.Message{Body: body, Revision: conn.revision()}); err != nil {
+	if err := conn.carry(sending, &link.Message{Body: body, Revision: conn.revision()}); err != nil && conn.client.life.ctx.Err() == nil {
 		safely.Log(conn.client.opts.Logger.Warn().Err(visible.Error(err)).Str("method", visible.Line(method, visible.Name)), "an answer was not sent")
 	}
 }

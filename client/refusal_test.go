@@ -1,9 +1,6 @@
 package client
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -29,55 +26,6 @@ func TestUnauthorized(t *testing.T) {
 				t.Errorf("%s: %v, want %s once", name, err, want)
 			}
 		}
-	}
-}
-
-// TestErrorsWithoutCredentials: no error of a call or of a handshake repeats what was sent to log in.
-func TestErrorsWithoutCredentials(t *testing.T) {
-	const secret = "s3cr3t/of+mine=="
-	opts := &HTTPOptions{HeaderFunc: func(_ context.Context, r *http.Request) error {
-		r.Header.Set("Authorization", "Bearer "+secret)
-		return nil
-	}}
-	fault, _ := json.Marshal(map[string]any{"code": 4711, "message": "bad token " + secret, "data": map[string]any{"got": "Bearer " + secret}})
-	escaped := bytes.ReplaceAll(fault, []byte("/"), []byte(`\/`))
-	for name, c := range map[string]struct{ kind, form string }{
-		"JSON":            {"application/json", `{"jsonrpc":"2.0","id":%s,"error":%s}`},
-		"events":          {"text/event-stream", "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":%s}\n\n"},
-		"no valid UTF-8":  {"application/json", "{\"jsonrpc\":\"2.0\",\"id\":%s,\"x\":\"\xff\",\"error\":%s}"},
-		"batch":           {"application/json", `[{"jsonrpc":"2.0","id":%s,"error":%s}]`},
-		"batch of events": {"text/event-stream", "data: [{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":%s}]\n\n"},
-	} {
-		for _, text := range [][]byte{fault, escaped} {
-			server := fixture(t, nil).Handler()
-			url := handler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				body, _ := io.ReadAll(r.Body)
-				var m protocol.Message
-				if wire.Scan(body, &m); m.Method != protocol.MethodToolsCall {
-					r.Body = io.NopCloser(bytes.NewReader(body))
-					server.ServeHTTP(w, r)
-					return
-				}
-				w.Header().Set("Content-Type", c.kind)
-				fmt.Fprintf(w, c.form, m.ID, text)
-			}))
-			o := modernOptions()
-			if strings.HasPrefix(name, "batch") {
-				o.Revisions = []protocol.Revision{protocol.V20250326}
-			}
-			_, err := connect(t, HTTP(url, opts), o).Call(t.Context(), "sum", sumIn{1, 2})
-			own, ok := errors.AsType[*Error](err)
-			if !ok || own.Code != 4711 || string(own.Data) != `{"got":"Bearer [hidden]"}` && string(own.Data) != `{"got":"[hidden]"}` || strings.Contains(err.Error(), secret) || !strings.Contains(err.Error(), "bad token [hidden]") {
-				t.Errorf("%s: %v, %+v", name, err, own)
-			}
-		}
-	}
-	failing := &http.Client{Transport: rtFunc(func(r *http.Request) (*http.Response, error) {
-		return nil, errors.New("cannot send " + r.Header.Get("Authorization") + r.Header.Get("Cookie"))
-	})}
-	_, err := Connect(t.Context(), WebSocket("ws://example.com/mcp", &HTTPOptions{Client: failing, HeaderFunc: opts.HeaderFunc}), nil)
-	if err == nil || strings.Contains(err.Error(), secret) || !strings.Contains(err.Error(), "cannot send [hidden]") {
-		t.Errorf("WebSocket: %v", err)
 	}
 }
 

@@ -380,16 +380,14 @@ func WebSocket(address string, opts *HTTPOptions) Transport {
 		}
 		return nil
 	}
+	if o.HeaderFunc != nil {
+		client.Transport = &headerTransport{to: client.Transport, change: o.HeaderFunc}
+	}
 	return carrier{publicName(address), link.OverConn(origin.LimitOption, func(ctx context.Context) (transport.Conn, error) {
-		sent, own := &headerTransport{to: client.Transport, change: o.HeaderFunc}, *client
-		own.Transport = sent
-		conn, err := websocket.Dial(ctx, address, &own, header.Clone(), &transport.SocketOptions{MaxMessage: o.MaxMessage})
+		conn, err := websocket.Dial(ctx, address, client, header.Clone(), &transport.SocketOptions{MaxMessage: o.MaxMessage})
 		if err != nil {
 			if u, bad := url.Parse(address); bad == nil { // a server may repeat the address
 				err = origin.Hidden(err, &http.Request{URL: u, Header: header})
-			}
-			for _, r := range sent.requests {
-				err = origin.Hidden(err, r)
 			}
 			return nil, err
 		}
@@ -397,29 +395,21 @@ func WebSocket(address string, opts *HTTPOptions) Transport {
 	}), opts.extension()}
 }
 
-// headerTransport is an http.RoundTripper for one handshake that calls HTTPOptions.HeaderFunc.
+// headerTransport is an http.RoundTripper that calls HTTPOptions.HeaderFunc.
 type headerTransport struct {
-	to       http.RoundTripper
-	change   func(context.Context, *http.Request) error // nil for none
-	requests []*http.Request                            // with what change and to have added
+	to     http.RoundTripper
+	change func(context.Context, *http.Request) error
 }
 
 // RoundTrip implements http.RoundTripper.
 func (t *headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	t.requests = append(t.requests, r)
-	if t.change != nil {
-		if err := t.change(r.Context(), r); err != nil {
-			return nil, err
-		}
+	if err := t.change(r.Context(), r); err != nil {
+		return nil, err
 	}
 	to := t.to
 	if to == nil {
 		to = http.DefaultTransport
 	}
-	res, err := to.RoundTrip(r)
-	if err == nil && res.Request != nil { // package auth/oauth adds a token
-		t.requests = append(t.requests, res.Request)
-	}
-	return res, err
+	return to.RoundTrip(r)
 }

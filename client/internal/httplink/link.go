@@ -192,7 +192,7 @@ func (l *Link) takeJSON(res *http.Response, m *link.Message) error {
 	if err != nil {
 		return err
 	}
-	l.to.Receive(origin.Answer(res, text), m)
+	l.to.Receive(text, m)
 	return nil
 }
 

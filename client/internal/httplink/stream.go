@@ -87,7 +87,7 @@ func (s *stream) read(res *http.Response) error {
 			continue
 		}
 		done := s.want.answered(event.Data)
-		s.l.to.Receive(origin.Answer(res, event.Data), s.during)
+		s.l.to.Receive(event.Data, s.during)
 		if done {
 			s.drain(res)
 			return nil

@@ -189,7 +189,7 @@ func (l *Link) take(c *connection) (heard bool, err error) {
 		}
 		if event.Type == "message" && len(event.Data) > 0 {
 			heard = true
-			l.to.Receive(origin.Answer(c.res, event.Data), nil)
+			l.to.Receive(event.Data, nil)
 		}
 	}
 }

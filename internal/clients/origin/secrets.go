@@ -1,25 +1,16 @@
 package origin
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-
-	"github.com/talaria-go/mcp/internal/jsonx"
-	"github.com/talaria-go/mcp/internal/wire"
-	"github.com/talaria-go/mcp/protocol"
 )
 
 // minSecret is the least length of what is masked, in bytes.
 const minSecret = 8
-
-// maxBatch is how many messages of a batch Answer masks. The client takes no more.
-const maxBatch = 10000
 
 // mask takes the place of a secret.
 const mask = "[hidden]"
@@ -121,31 +112,6 @@ func Hidden(err error, r *http.Request) error {
 		return errors.New(s.Masked(text))
 	}
 	return err
-}
-
-// Answer returns a message, or a batch, from the body of a response. Its errors are without the
-// credentials of the request; results are as they came.
-func Answer(res *http.Response, text []byte) []byte {
-	if res.Request == nil || !bytes.Contains(text, []byte(`"error"`)) {
-		return text
-	}
-	messages := [][]byte{text}
-	if wire.IsBatch(text) {
-		messages, _ = wire.ScanBatch(text, protocol.V20250326, maxBatch)
-	}
-	for _, message := range messages {
-		var m protocol.Message
-		if wire.Scan(message, &m); m.Error == nil {
-			continue
-		}
-		if masked := unsaid(res, m.Error); !bytes.Equal(masked, m.Error) {
-			if !json.Valid(masked) { // the secret is more than a text
-				masked = fmt.Appendf(nil, `{"code":%d,"message":%q}`, protocol.CodeInternal, mask)
-			}
-			text = bytes.ReplaceAll(jsonx.UTF8(text), m.Error, masked)
-		}
-	}
-	return text
 }
 
 // public are the headers of a message without credentials, besides those of arguments.
