@@ -676,7 +676,7 @@ func (conn *connection) respond(ctx context.Context, done func(), id protocol.ID
 		body = wire.AppendID([]byte(`{"jsonrpc":"2.0","id":`), id)
 		body = append(append(append(body, `,"result":`...), result...), '}')
 	}
-	// The server waits for the answer, so a slow connection gets as long as in other places.
+	// The server waits for the answer, so the limit is that of other writes.
 	sending, stop := context.WithTimeout(conn.client.life.ctx, facts.WriteTimeout)
 	defer stop()
 	if err := conn.carry(sending, &link.Message{Body: body, Revision: conn.revision()}); err != nil && conn.client.life.ctx.Err() == nil {

@@ -246,8 +246,8 @@ func (g *Gateway) Remove(name string) bool {
 func (g *Gateway) Apply(f *config.File, o *client.HTTPOptions) error { return g.files.apply(g, f, o) }
 
 // Warm waits until each upstream with a list connection has listed, or could not be
-// reached, and returns the errors of those, joined. Of a replaced upstream it waits for the new
-// one.
+// reached, and returns the errors of those, joined. If an upstream is being
+// replaced, Warm waits for the new one.
 func (g *Gateway) Warm(ctx context.Context) error {
 	all := g.all()
 	g.mu.Lock()
@@ -313,11 +313,12 @@ func (g *Gateway) all() []*upstream {
 	return slices.Clone(g.upstreams)
 }
 
-// has reports whether u is an upstream of now, or will replace one.
+// has reports whether u is an upstream that is to stay: nothing will replace it, though it may
+// be about to replace one.
 func (g *Gateway) has(u *upstream) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return u != nil && slices.ContainsFunc(g.upstreams, func(other *upstream) bool { return other == u || other.next == u })
+	return u != nil && slices.ContainsFunc(g.upstreams, func(other *upstream) bool { return cmp.Or(other.next, other) == u })
 }
 
 // spawn runs fn on a goroutine that Close waits for. After Close it does nothing.

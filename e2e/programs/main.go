@@ -13,7 +13,7 @@
 //	  - tally counts what the suite found.
 //
 // Servers have the flags -http ADDRESS and -stdio, and WebSocket connections are served
-// next to HTTP, under /ws. What listens prints the address of its endpoint as one line.
+// next to HTTP, under /ws. Each server prints the address of its endpoint as one line.
 package main
 
 import (

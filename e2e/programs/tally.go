@@ -28,7 +28,7 @@ func runTally(_ context.Context, args []string) error {
 	return err
 }
 
-// count does what runTally says, and returns whether nothing failed.
+// count counts the checks for runTally, and reports whether none failed.
 func count(args []string, out io.Writer) (bool, error) {
 	flags := flag.NewFlagSet("tally", flag.ContinueOnError)
 	planFile := flags.String("plan", "", "`file` of planned runs: revision, scenario, transports")

@@ -236,8 +236,8 @@ func (w *watcher) serve() {
 // topology before. There is no connection if none of those can be reached.
 func (w *watcher) dedicate() (client rueidis.DedicatedClient, address string, hangUp func()) {
 	if !w.engine.cluster {
-		client, hangUp = w.engine.client.Dedicate()
-		return client, "", hangUp
+		client, _ = w.engine.client.Dedicate()
+		return client, "", client.Close
 	}
 	nodes := w.engine.client.Nodes()
 	if len(nodes) > 1 {
@@ -249,19 +249,19 @@ func (w *watcher) dedicate() (client rueidis.DedicatedClient, address string, ha
 		}
 	}
 	if address != "" && (address != w.avoided || time.Since(w.deafened) > 4*topologyEvery) {
-		client, hangUp = nodes[address].Dedicate()
-		return client, address, hangUp
+		client, _ = nodes[address].Dedicate()
+		return client, address, client.Close
 	}
 	for _, other := range w.machines {
-		if other == w.avoided {
+		if other == w.avoided || w.ctx.Err() != nil {
 			continue
 		}
 		opt := w.engine.opt
 		opt.InitAddress, opt.ForceSingleClient = []string{other}, true
 		alone, err := rueidis.NewClient(opt)
 		if err == nil {
-			client, release := alone.Dedicate()
-			return client, other, func() { release(); alone.Close() }
+			client, _ := alone.Dedicate()
+			return client, other, func() { client.Close(); alone.Close() }
 		}
 		if alone != nil {
 			alone.Close()

@@ -226,7 +226,7 @@ func (cs *clients) registered(id string) (*Client, error) {
 	if !ok {
 		return nil, errUnknown
 	}
-	// The short name is the tag of the seal, which no other client has.
+	// The short name is the authentication tag of the seal, which is unique.
 	return &Client{ID: sealedClient + id[len(id)-22:], Name: p[0], Method: p[1], Refresh: p[2] == "true", RedirectURIs: p[4:], full: id}, nil
 }
 

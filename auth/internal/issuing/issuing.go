@@ -100,7 +100,7 @@ const (
 	grace         = time.Minute // in which a refresh token is taken once more
 	storeTimeout  = 5 * time.Second
 	maxForm       = 64 << 10 // bytes
-	usualForm     = 2 << 10  // bytes for which there is room at once
+	usualForm     = 2 << 10  // bytes; the buffer that a form begins with
 )
 
 // Server is the protocol of an authorization server.

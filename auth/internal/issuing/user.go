@@ -39,7 +39,7 @@ type Login struct {
 	End      int64  // Unix seconds
 }
 
-// The numbers of parts of a user and of a login in a text.
+// Numbers of parts in the text of a user and of each login.
 const (
 	userParts  = 4
 	loginParts = 10

@@ -29,8 +29,8 @@ type dialer struct {
 }
 
 // OverConn returns a Transport over a transport.Conn: a child process, a socket, a
-// WebSocket, a pipe. dial makes a connection; its ctx bounds the making only. option is
-// the name of what raises the limit of its messages, for errors.
+// WebSocket, a pipe. dial makes a connection; its ctx bounds the making only. option names
+// the setting that raises the message limit; errors mention it.
 //
 // One goroutine reads. Each Send writes on a goroutine of its own, since a
 // Write cannot be interrupted; Send returns when the message is written or its
