@@ -187,7 +187,7 @@ func (b *inbox) postHere(ctx context.Context, message, data []byte) (rev scale.R
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case rev == 0:
+	case rev == 0 || b.pos != pos: // or the message before was not sent after all, and is read before this one
 		s.outbox.budget.unqueue(len(message))
 		b.unsure = b.unsure || err != nil && !errors.Is(err, scale.ErrNotReader)
 		b.hint(0)

@@ -376,6 +376,38 @@ func TestPostStreamTwice(t *testing.T) {
 	}
 }
 
+// A message whose write fails is read again, also if the store accepts the next one meanwhile.
+func TestPostWriteFailsBesidePost(t *testing.T) {
+	withStream(t, 1, func(t *testing.T, r *replicas, id string, first *get) {
+		r.post(0, id, "a")
+		first.wantMessages(t, "a")
+		first.full = make(chan struct{})
+		first.breakOff()
+		r.post(0, id, "b")
+		synctest.Wait()
+		accept := make(chan struct{})
+		r.store.accept.Store(&accept)
+		posted := make(chan struct{})
+		go func() {
+			r.post(0, id, "c")
+			close(posted)
+		}()
+		synctest.Wait()
+		next := make(chan *get)
+		go func() { next <- r.get(0, id, "") }()
+		synctest.Wait()
+		close(first.full)
+		<-first.done
+		synctest.Wait()
+		close(accept)
+		<-posted
+		l := <-next
+		time.Sleep(11 * time.Second)
+		l.wantMessages(t, "b", "c")
+		l.leave()
+	})
+}
+
 // A message whose write fails is not sent: the client gets it on its next stream, whether or not
 // that names an event, and with it what waited behind it; wherever that stream is, and whenever
 // the write fails.

@@ -35,14 +35,15 @@ type shaky struct {
 	lost      float64                    // of calls, and of replies
 	fails     atomic.Pointer[func() int] // 1: what is asked fails, 2: it is done and fails; nil is never
 	down      atomic.Bool
-	loseReply atomic.Bool // of Put, which is made
-	loseTake  atomic.Bool // the reply to the next Take that is made
-	slowLooks atomic.Bool // a Read without a reader takes long
-	nowhere   atomic.Bool // each Put fails
-	full      atomic.Bool // all boxes are
-	last      atomic.Bool // they are after the next message
-	deaf      atomic.Bool // hints are lost, of which there is a gap every five seconds
-	silent    atomic.Bool // there is no gap
+	loseReply atomic.Bool                   // of Put, which is made
+	loseTake  atomic.Bool                   // the reply to the next Take that is made
+	accept    atomic.Pointer[chan struct{}] // the next Append waits for its end
+	slowLooks atomic.Bool                   // a Read without a reader takes long
+	nowhere   atomic.Bool                   // each Put fails
+	full      atomic.Bool                   // all boxes are
+	last      atomic.Bool                   // they are after the next message
+	deaf      atomic.Bool                   // hints are lost, of which there is a gap every five seconds
+	silent    atomic.Bool                   // there is no gap
 	beforePut func()
 	gaps      []func() // of the watchers
 
@@ -151,6 +152,9 @@ func (s *shaky) ClaimDue(ctx context.Context, part, index, owner string, max int
 
 func (s *shaky) Append(ctx context.Context, p scale.AppendOp) (rev scale.Rev, reader string, err error) {
 	s.appends.Add(1)
+	if accept := s.accept.Swap(nil); accept != nil {
+		<-*accept
+	}
 	if s.full.Load() {
 		return 0, "", scale.ErrFull
 	}

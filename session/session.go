@@ -491,10 +491,9 @@ func (s *Session) enqueue(message []byte) (sent bool) {
 	room := budget.queue(n, s)
 	s.mu.Lock()
 	queued, say := false, func() {}
-	switch {
-	case s.inbox != nil && s.inbox.state == standby && s.reason == nil: // another replica may have the stream
+	if s.inbox != nil && s.inbox.state == standby && s.reason == nil { // another replica may have the stream
 		sent = true
-	default:
+	} else {
 		if room {
 			sent, queued = s.outbox.enqueue(message)
 		}
