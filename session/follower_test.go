@@ -527,8 +527,8 @@ func TestFollowerHeld(t *testing.T) {
 	}
 }
 
-// A client that leaves a follower before it has the answer finds it, too, and one for which its
-// session has no room.
+// A client that disconnects from a follower before the answer receives it later, also if its
+// session has no room for it.
 func TestFollowerLeaves(t *testing.T) {
 	for _, most := range []int{noLimit, 1} {
 		together(t, func(t *testing.T, f *team) {
@@ -537,7 +537,7 @@ func TestFollowerLeaves(t *testing.T) {
 			l := f.back(1, f.event(1))
 			sendAll(t, st, "a")
 			l.wants(t, "2=a")
-			l.breakOff() // it is gone, and nobody knows
+			l.breakOff() // the client disconnects without notice
 			st.End([]byte("answer"))
 			l.ended(t, true)
 			last := f.event(2)
@@ -547,7 +547,7 @@ func TestFollowerLeaves(t *testing.T) {
 			f.empty()
 		})
 	}
-	// Who leaves in order lets the stream wait for him.
+	// A client that closes its connection gets the answer at another replica, too.
 	together(t, func(t *testing.T, f *team) {
 		st := f.call()
 		l := f.back(1, f.event(1))

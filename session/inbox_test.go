@@ -621,9 +621,8 @@ func TestPostFlood(t *testing.T) {
 	})
 }
 
-// What a client that does not read did not get is left to the next stream, also where the one
-// before was told to end: when the replica shuts down, and when the client comes elsewhere
-// while the connection is not known to be broken.
+// The next stream receives the messages that the client did not read on the one before, also if
+// the replica has ended that one: at shutdown, or when the client connects to another replica.
 func TestPostShutdown(t *testing.T) {
 	for name, test := range map[string]struct{ told, closed bool }{
 		"closed": {false, true}, "told to end, and closed": {true, true}, "told to end": {true, false},

@@ -266,10 +266,15 @@ func (v *verifier) Verify(ctx context.Context, token string) (*auth.Identity, er
 		u.Claims = map[string]any{}
 	}
 	if g.Key != "" {
-		u.Claims["cnf"] = map[string]any{"jkt": g.Key}
+		u.Claims["cnf"] = map[string]any{"jkt": strings.Clone(g.Key)}
 	}
-	scopes := slices.DeleteFunc(g.Scopes, func(s string) bool { return !slices.Contains(l.Scopes, s) })
-	// Copies: an Identity is kept, and its texts would keep the entry.
+	// Copies, since an Identity that is cached would otherwise keep the entry and the token.
+	var scopes []string
+	for _, scope := range g.Scopes {
+		if slices.Contains(l.Scopes, scope) {
+			scopes = append(scopes, strings.Clone(scope))
+		}
+	}
 	return &auth.Identity{
 		Issuer: strings.Clone(u.Issuer), Subject: strings.Clone(u.Subject), ClientID: strings.Clone(l.Client), Scopes: scopes, Expiry: g.End, Claims: u.Claims,
 	}, nil

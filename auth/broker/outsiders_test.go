@@ -525,30 +525,44 @@ func TestOddConsents(t *testing.T) {
 	}
 }
 
-// Once Revoke has returned, no token of the user is of use, whatever ran beside it.
+// After Revoke, or a request to /revoke, all tokens of the login are invalid, also those of
+// concurrent refreshes.
 func TestRevokeBesideRefreshes(t *testing.T) {
-	w := newWorld(t, 2, nil)
-	for range 5 {
-		tok := w.enter()
-		var all sync.WaitGroup
-		for i := range 12 {
-			all.Go(func() {
-				switch i % 3 {
-				case 0:
-					w.renew(tok)
-				case 1:
-					if err := w.brokers[i%2].Revoke(t.Context(), idpURL+"#alice"); err != nil {
-						t.Error(err)
-					}
-				default:
-					w.post("/revoke", url.Values{"token": {tok.refresh}, "client_id": {tok.client}})
+	for name, revoke := range map[string]func(w *world, tok tokens, at int) error{
+		"Revoke": func(w *world, _ tokens, at int) error { return w.brokers[at].Revoke(t.Context(), idpURL+"#alice") },
+		"/revoke": func(w *world, tok tokens, _ int) error {
+			w.post("/revoke", url.Values{"token": {tok.refresh}, "client_id": {tok.client}})
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 2, nil)
+			for range 5 {
+				tok := w.enter()
+				var all sync.WaitGroup
+				var mu sync.Mutex
+				issued := []tokens{tok}
+				for i := range 12 {
+					all.Go(func() {
+						if i%2 == 0 {
+							if err := revoke(w, tok, i/2%2); err != nil {
+								t.Error(err)
+							}
+						} else if status, _, next := w.renew(tok); status == 200 {
+							mu.Lock()
+							defer mu.Unlock()
+							issued = append(issued, next)
+						}
+					})
 				}
-			})
-		}
-		all.Wait()
-		status, _, _ := w.renew(tok)
-		if got := w.user(tok); status != 400 || !strings.Contains(got, "has ended") {
-			t.Errorf("%d, %s", status, got)
-		}
+				all.Wait()
+				for _, tok := range issued {
+					status, _, _ := w.renew(tok)
+					if got := w.user(tok); status != 400 || !strings.Contains(got, "has ended") {
+						t.Errorf("%d, %s", status, got)
+					}
+				}
+			}
+		})
 	}
 }

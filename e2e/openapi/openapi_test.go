@@ -74,7 +74,7 @@ type tally struct {
 	example                                                       map[string]string
 }
 
-// judge is a validator of requests, with the number of errors that it reported.
+// judge is a validator of requests, and how many errors it found.
 type judge struct {
 	name            string
 	unable          []excuse
@@ -90,7 +90,7 @@ type excuse struct {
 	most int
 }
 
-// judge counts an error of the validator i; nil counts as none.
+// judge counts err for the validator i, unless it is nil.
 func (c *tally) judge(i int, err error, where string) {
 	if err == nil {
 		return

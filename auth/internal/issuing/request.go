@@ -76,7 +76,7 @@ func ParseRequest(text string) (*Request, bool) {
 func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	for name, values := range q {
-		if len(values) > 1 && name != "resource" || len(values[0]) > maxID || err != nil {
+		if err != nil || len(values) > 1 && name != "resource" || len(values[0]) > maxID {
 			s.c.Fault(w, r, http.StatusBadRequest, "The program sent a parameter more than once, or too long a one, or one that cannot be read.")
 			return
 		}

@@ -199,7 +199,7 @@ func (us *Users) put(ctx context.Context, key scale.Key, rev scale.Rev, u *User)
 // tidy removes logins that have ended or are too many, and returns for how long
 // the entry is kept; 0 if nothing is left.
 func (u *User) tidy(now time.Time) (ttl time.Duration) {
-	maps.DeleteFunc(u.Logins, func(_ string, l *Login) bool { return l == nil || l.End <= now.Unix() })
+	maps.DeleteFunc(u.Logins, func(_ string, l *Login) bool { return l.End <= now.Unix() })
 	for len(u.Logins) > maxLogins {
 		oldest := ""
 		for id, l := range u.Logins {

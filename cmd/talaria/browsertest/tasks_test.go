@@ -72,11 +72,11 @@ func serveTasks(hostile bool) {
 	}
 }
 
-// hostileTasks are no tasks, or tasks with what a page could stumble over.
+// hostileTasks are invalid tasks, and tasks with unusual content.
 const hostileTasks = `5,null,{"status":"working"},{"taskId":7,"status":"working"},{"taskId":"pay\u202enoisrev","status":"constructor","statusMessage":"<img src=x onerror=alert(1)>\u202e\n"},` +
 	`{"taskId":"__proto__","status":"__proto__"},{"taskId":"unread","status":"working","createdAt":"never"},{"taskId":"same","status":"working","createdAt":"9999-12-31T23:59:59Z"},{"taskId":"same","status":"toString"}`
 
-// TestHostileTasks: a list of tasks that breaks the rules is shown as far as it can be, and to a bound.
+// TestHostileTasks: the page shows the valid part of an invalid list of tasks, up to a limit.
 func TestHostileTasks(t *testing.T) {
 	t.Parallel()
 	b := inspectPage(t, fixture(t, "tasks", "hostile"))
