@@ -13,6 +13,7 @@ import (
 
 	"github.com/talaria-go/mcp"
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/internal/pause"
 	"github.com/talaria-go/mcp/internal/test/backendtest"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/transport"
@@ -243,6 +244,58 @@ func TestWarmReplaced(t *testing.T) {
 		}
 		slow.Cut(errors.New("over"))
 		_ = slow.Server.Shutdown(t.Context())
+	})
+}
+
+// TestWarmBesideSet replaces and removes an upstream that takes 7 s to connect after 3 s, while
+// Warm waits for it, before and after it has a place: Warm waits for what was set last.
+func TestWarmBesideSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := backendtest.New(t, "b", nil)
+		late := Upstream{Transport: client.Conn(func(ctx context.Context) (transport.Conn, error) {
+			if err := pause.For(ctx, 7*time.Second); err != nil {
+				return nil, err
+			}
+			near, far := transport.Pipe()
+			go func() { _ = b.Server.ServeConn(context.WithoutCancel(ctx), far); _ = far.Close() }()
+			return near, nil
+		})}
+		never := Upstream{Transport: client.Conn(func(context.Context) (transport.Conn, error) { return nil, errors.New("no such place") })}
+		g, _ := start(t, map[string]Upstream{"up": {Transport: local(greeter(t, "up"))}})
+		for _, tt := range []struct {
+			then              func() error
+			replaced, opening string // what Warm returns, and when, if there is another upstream in place, or none
+		}{
+			{func() error { return g.Set("up", late) }, "10s: <nil>", "10s: <nil>"},
+			{func() error { return g.Set("up", never) }, `3s: gateway: server "up": … no such place`, `7s: gateway: server "up": … no such place`},
+			{func() error { g.Remove("up"); return nil }, "3s: <nil>", "3s: <nil>"},
+		} {
+			for i, want := range []string{tt.replaced, tt.opening} {
+				g.Remove("up")
+				if err := errors.Join(g.Set("up", Upstream{Transport: local(greeter(t, "up"))}), g.Warm(t.Context())); err != nil {
+					t.Fatal(err)
+				}
+				if i == 1 {
+					g.Remove("up")
+				}
+				began, warm := time.Now(), make(chan error)
+				if err := g.Set("up", late); err != nil {
+					t.Fatal(err)
+				}
+				go func() { warm <- g.Warm(t.Context()) }()
+				time.Sleep(3 * time.Second)
+				err := errors.Join(tt.then(), <-warm)
+				begins, ends, _ := strings.Cut(want, "…")
+				if got := fmt.Sprintf("%v: %v", time.Since(began), err); !strings.HasPrefix(got, begins) || !strings.HasSuffix(got, ends) || ends == "" && got != want {
+					t.Errorf("got %s, want %s", got, want)
+				}
+			}
+		}
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+		b.Cut(errors.New("over"))
+		_ = b.Server.Shutdown(t.Context())
 	})
 }
 

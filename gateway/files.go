@@ -48,7 +48,7 @@ func (a *files) apply(g *Gateway, f *config.File, o *client.HTTPOptions) error {
 	var faults []error
 	for _, s := range f.Servers {
 		before := a.servers[s.Name]
-		had, now := g.has(before.upstream), applied{s, before.upstream}
+		had, now := before.upstream != nil && g.latest(s.Name) == before.upstream, applied{s, before.upstream}
 		again := seen[s.Name] // Err says that its name is taken
 		seen[s.Name] = true
 		if s.Disabled {
@@ -70,7 +70,7 @@ func (a *files) apply(g *Gateway, f *config.File, o *client.HTTPOptions) error {
 		next[s.Name] = now
 	}
 	for name, was := range a.servers {
-		if _, still := next[name]; !still && g.has(was.upstream) {
+		if _, still := next[name]; !still && g.latest(name) == was.upstream {
 			g.Remove(name)
 		}
 	}

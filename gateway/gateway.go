@@ -249,30 +249,38 @@ func (g *Gateway) Apply(f *config.File, o *client.HTTPOptions) error { return g.
 // reached, and returns the errors of those, joined. If an upstream is being
 // replaced, Warm waits for the new one.
 func (g *Gateway) Warm(ctx context.Context) error {
-	all := g.all()
-	g.mu.Lock()
-	for i, u := range all {
-		all[i] = cmp.Or(u.next, u)
-	}
-	g.mu.Unlock()
 	var faults []error
-	for _, u := range all {
-		if u.list != nil {
-			// The error of Warm is that of the connection, which wait returns.
-			_ = u.list.group.Warm(ctx)
-			if err := u.list.wait(ctx); err != nil {
-				faults = append(faults, fmt.Errorf("gateway: server %q: %w", u.name, err))
-				continue
-			}
-		}
-		select {
-		case <-u.placed: // soon, as it has listed
-		case <-u.ctx.Done():
-		case <-ctx.Done():
+	for _, u := range g.all() {
+		if err := g.warm(ctx, u); err != nil {
+			faults = append(faults, fmt.Errorf("gateway: server %q: %w", u.name, err))
 		}
 	}
 	g.publisher.publish(nil)
 	return errors.Join(faults...)
+}
+
+// warm waits until the upstream of u's name that was set last has listed and is in its place,
+// or could not be reached.
+func (g *Gateway) warm(ctx context.Context, u *upstream) (err error) {
+	for next := g.latest(u.name); next != nil; next = g.latest(u.name) {
+		if u = next; u.list != nil {
+			// The error of Warm is that of the connection, which wait returns.
+			_ = u.list.group.Warm(ctx)
+			err = u.list.wait(ctx)
+		}
+		if err == nil {
+			select {
+			case <-u.placed: // soon, as it has listed
+			case <-u.ctx.Done():
+			case <-ctx.Done():
+			}
+		}
+		if ctx.Err() != nil || g.ctx.Err() != nil || g.latest(u.name) == u {
+			return err
+		}
+		err = nil // another one was set, or it was removed
+	}
+	return nil
 }
 
 // Status returns the state of each upstream, in the order in which they were set.
@@ -313,12 +321,17 @@ func (g *Gateway) all() []*upstream {
 	return slices.Clone(g.upstreams)
 }
 
-// has reports whether u is an upstream that is to stay: nothing will replace it, though it may
-// be about to replace one.
-func (g *Gateway) has(u *upstream) bool {
+// latest returns the upstream of a name that was set last, which may be about to replace
+// another one; nil if there is none.
+func (g *Gateway) latest(name string) *upstream {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return u != nil && slices.ContainsFunc(g.upstreams, func(other *upstream) bool { return cmp.Or(other.next, other) == u })
+	for _, u := range g.upstreams {
+		if u.name == name {
+			return cmp.Or(u.next, u)
+		}
+	}
+	return nil
 }
 
 // spawn runs fn on a goroutine that Close waits for. After Close it does nothing.
