@@ -49,6 +49,7 @@ type inbox struct {
 	pos     scale.Rev       // of the last message that was read here
 	sent    scale.Rev       // of the last message that a stream took
 	batch   []scale.Message // read, opened, and not taken by a stream
+	writing *outStream      // it has taken the message sent, whose write is not over; nil if none has
 	pending bool            // the box may have more
 	ended   bool            // the stream of reader has ended, and an older one is open here
 	told    scale.Rev       // the newest message of which a hint came
@@ -178,7 +179,8 @@ func (b *inbox) postHere(ctx context.Context, message, data []byte) (rev scale.R
 	}
 	s.mu.Lock()
 	reader, pos := b.reader, b.pos
-	all := b.state == reading && !b.ended && !b.pending && !b.unsure && b.owed == 0 && len(b.batch) == 0 && pos == b.sent
+	// The store drops a message that counts as read, which one whose write fails is not.
+	all := b.state == reading && !b.ended && !b.pending && !b.unsure && b.owed == 0 && len(b.batch) == 0 && pos == b.sent && b.writing == nil
 	s.mu.Unlock()
 	if !all || !s.outbox.budget.queue(len(message), s) {
 		return 0, scale.ErrNotReader
@@ -187,7 +189,7 @@ func (b *inbox) postHere(ctx context.Context, message, data []byte) (rev scale.R
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case rev == 0 || b.pos != pos: // or the message before was not sent after all, and is read before this one
+	case rev == 0:
 		s.outbox.budget.unqueue(len(message))
 		b.unsure = b.unsure || err != nil && !errors.Is(err, scale.ErrNotReader)
 		b.hint(0)
@@ -523,28 +525,33 @@ func (b *inbox) next(out *outStream) (id string, message []byte) {
 		return "", nil
 	}
 	m := b.batch[0]
-	b.batch = b.batch[1:]
+	b.batch, b.writing = b.batch[1:], out
 	out.before, out.reader = b.sent, b.reader
 	b.sent, out.sent = m.Rev, m.Rev
 	b.session.outbox.free(len(m.Data))
 	return b.eventID(streamOf(b.reader), b.sent, 0), m.Data
 }
 
+// wrote notes that out writes no message any more. s.mu is held.
+func (b *inbox) wrote(out *outStream) {
+	if b.writing == out {
+		b.writing = nil
+	}
+}
+
 // restoreUnsent notes that the connection of out broke over the message that it took last, and
 // reports whether that is one of the inbox. The next stream gets the message. s.mu is held.
 func (b *inbox) restoreUnsent(out *outStream, message []byte) bool {
-	switch {
+	b.wrote(out)
+	switch box := &b.session.outbox; {
 	case out.reader == "":
 		return false
 	case b.state == reading && b.reader == out.reader && b.sent == out.sent:
-		last := out.sent
-		if n := len(b.batch); n > 0 {
-			last = b.batch[n-1].Rev
-		}
-		b.session.outbox.free(bytesOf(b.batch))
+		again := scale.Message{Rev: out.sent, Data: message}
 		b.sent, out.sent = out.before, out.before
-		b.batch, b.pos, b.pending = nil, b.sent, true
-		b.giveBack(last)
+		if box.budget.unqueue(-len(message)); box.hold(len(message)) { // it waits again
+			b.batch = slices.Insert(b.batch, 0, again)
+		}
 	default: // another reader has begun after the message
 		b.appendAgain(out.reader, nil, []scale.Message{{Data: message}}, 0, 0)
 	}

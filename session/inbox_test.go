@@ -453,6 +453,44 @@ func TestPostWriteFails(t *testing.T) {
 	}
 }
 
+// A message whose write fails comes on the next stream also if the store has got more since than
+// it keeps of what was read: here, or on a stream elsewhere.
+func TestPostWriteFailsBesideMany(t *testing.T) {
+	for at := range 2 {
+		t.Run(fmt.Sprint("at ", at), func(t *testing.T) {
+			withStream(t, 2, func(t *testing.T, r *replicas, id string, first *get) {
+				first.full = make(chan struct{})
+				first.breakOff()
+				r.post(0, id, "a")
+				synctest.Wait()
+				next := first
+				if at == 1 {
+					next = r.get(1, id, "")
+					synctest.Wait()
+				}
+				want := []string{"a"}
+				for n := range 3 {
+					want = append(want, fmt.Sprint(n, strings.Repeat("x", defaultHistory)))
+				}
+				r.post(at, id, want[1:]...)
+				synctest.Wait()
+				close(first.full)
+				<-first.done
+				if at == 0 {
+					next = r.get(0, id, "")
+				} else {
+					want = append(want[1:], "a")
+				}
+				time.Sleep(11 * time.Second)
+				if got, _ := next.messages(); !slices.Equal(got, want) {
+					t.Errorf("the stream has brought %.1q, want %.1q", got, want)
+				}
+				next.leave()
+			})
+		})
+	}
+}
+
 // An older connection whose client is gone, which nothing has noticed, takes nothing from a
 // client that has resumed its stream elsewhere.
 func TestPostHalfOpenStream(t *testing.T) {

@@ -637,6 +637,9 @@ func (s *Session) next(out *outStream) (id string, message []byte, over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock() // a message is in one of both, for a hand-off to another replica
 	message, out.reader = s.outbox.dequeue(out), ""
+	if s.inbox != nil {
+		s.inbox.wrote(out)
+	}
 	switch b := s.inbox; {
 	case message == nil && b != nil:
 		id, message = b.next(out)
