@@ -68,7 +68,7 @@ func (f *team) empty() {
 	for i, m := range f.all {
 		r := m.resumer
 		r.mu.Lock()
-		if n := r.following.Used(); n+len(r.followers())+len(r.leaders)+r.leading.Used() > 0 {
+		if n := r.following.Used(); n+len(r.begun)+len(r.leaders)+r.leading.Used() > 0 {
 			f.t.Errorf("%d has %d followers and %d leaders", i, n, len(r.leaders))
 		}
 		r.mu.Unlock()
@@ -547,6 +547,19 @@ func TestFollowerLeaves(t *testing.T) {
 			f.empty()
 		})
 	}
+	// A replica that shuts down ends a follower that still asks the store.
+	together(t, func(t *testing.T, f *team) {
+		f.call()
+		s, last := f.here(1), f.event(1)
+		f.store.within(time.Second, 0)
+		l := serve(s, last)
+		synctest.Wait()
+		f.all[1].EndStreams(t.Context())
+		f.store.within(0, 0)
+		time.Sleep(10 * time.Second)
+		l.ended(t, true)
+		f.empty()
+	})
 	// A client that closes its connection gets the answer at another replica, too.
 	together(t, func(t *testing.T, f *team) {
 		st := f.call()

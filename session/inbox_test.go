@@ -696,6 +696,24 @@ func TestPostShutdown(t *testing.T) {
 	}
 }
 
+// A stream whose write fails after its replica was closed is over when the store has the message.
+func TestPostWriteFailsAfterClose(t *testing.T) {
+	withStream(t, 1, func(t *testing.T, r *replicas, id string, g *get) {
+		g.full = make(chan struct{})
+		g.breakOff()
+		r.post(0, id, "a")
+		synctest.Wait()
+		r.all[0].Close(context.Background(), core.ErrSessionClosed)
+		r.store.within(time.Second, 0)
+		close(g.full)
+		<-g.done
+		r.store.within(0, 0)
+		if list, _, err := r.store.Store.Read(t.Context(), boxOf(id), 0, ""); len(list) != 2 || err != nil {
+			t.Errorf("the box has %d messages, %v: the message was not added again", len(list), err)
+		}
+	})
+}
+
 // A stream that was told to end sends all that it has, more than waits in the store for
 // one, whatever other streams of the session do, and also when the replica is closed.
 func TestEndingStreamSendsAll(t *testing.T) {

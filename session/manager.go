@@ -134,9 +134,12 @@ type Manager struct {
 	besides  chan struct{}            // has an element for each that uses the Store in the background
 	sweep    *time.Timer              // runs while there are sessions; nil else
 	sweeping sync.WaitGroup
-	retrying sync.WaitGroup // goroutines of retry
 	tell     func(id string, ended bool)
 	contact  replica.Health // with the Store
+
+	retries  sync.Mutex // guards retrying; the last in the order
+	retrying int        // goroutines of retry
+	retried  *sync.Cond // retrying is 0
 }
 
 // NewManager returns a Manager without sessions.
@@ -153,7 +156,7 @@ func NewManager(config Config) *Manager {
 		config.History = defaultHistory
 	}
 	m := &Manager{config: config, sessions: make(map[string]*Session), ending: make(map[*Session]bool), attached: make(map[*Session]func(error))}
-	m.clock.zero = time.Now()
+	m.clock.zero, m.retried = time.Now(), sync.NewCond(&m.retries)
 	m.contact.Lease, m.besides = endLeaseTTL, make(chan struct{}, maxBackground)
 	m.budget.setLimit(config.Memory, config.MaxPerPrincipal)
 	m.places = share.New("sessions", config.MaxSessions, config.MaxPerPrincipal, share.Always)
@@ -569,7 +572,7 @@ func (m *Manager) close(reason error) {
 	ends.Wait()
 	m.stop(reason)
 	m.sweeping.Wait()
-	m.retrying.Wait()
+	m.waitRetries()
 }
 
 // runInBackground does, by the Store, what no client waits for, when it has its turn. Once the
@@ -650,11 +653,14 @@ func (m *Manager) endIdle() {
 }
 
 // retry does what this replica owes to another, again and again for a minute while the
-// store does not answer, on a goroutine of its own. The Manager waits for that. When the
-// Manager is closed, retry tries once. The mu of a session may be held.
+// store does not answer, on a goroutine of its own. When the Manager is closed, retry tries
+// once. The mu of a session may be held: who calls retry after Close waits with waitRetries
+// when it is not.
 func (m *Manager) retry(do func(ctx context.Context) error) {
 	ctx := context.WithoutCancel(m.ctx)
-	m.retrying.Go(func() {
+	m.countRetry(1)
+	go func() {
+		defer m.countRetry(-1)
 		for begun := time.Now(); ; {
 			m.besides <- struct{}{}
 			err := do(ctx)
@@ -665,7 +671,25 @@ func (m *Manager) retry(do func(ctx context.Context) error) {
 			}
 			pause.For(m.ctx, retryInterval)
 		}
-	})
+	}()
+}
+
+// countRetry counts n goroutines of retry more.
+func (m *Manager) countRetry(n int) {
+	m.retries.Lock()
+	defer m.retries.Unlock()
+	if m.retrying += n; m.retrying == 0 {
+		m.retried.Broadcast()
+	}
+}
+
+// waitRetries waits for the goroutines of retry, if the Manager is closed.
+func (m *Manager) waitRetries() {
+	m.retries.Lock()
+	defer m.retries.Unlock()
+	for m.ctx.Err() != nil && m.retrying > 0 {
+		m.retried.Wait()
+	}
 }
 
 // lives reports whether a replica is there.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -80,6 +82,7 @@ type resumer struct {
 	closed atomic.Bool
 
 	mu        sync.Mutex
+	begun     map[*follower]bool // followers here
 	leaders   map[string]*leader // by the name of the reader
 	following *share.Shares      // followers, by session
 	leading   *share.Shares
@@ -90,7 +93,7 @@ func newResumer(m *Manager) *resumer {
 	places := func() *share.Shares {
 		return share.New("streams of other replicas", maxFollowersTotal, maxFollowers, share.Same)
 	}
-	return &resumer{m: m, answers: newSavedAnswers(m), leaders: make(map[string]*leader), following: places(), leading: places()}
+	return &resumer{m: m, answers: newSavedAnswers(m), begun: make(map[*follower]bool), leaders: make(map[string]*leader), following: places(), leading: places()}
 }
 
 // tooManyStreams is the error of a client that has come back for too many streams
@@ -122,18 +125,22 @@ func (r *resumer) serve(s *Session, last string, from eventID, to core.StreamCon
 		return tooManyStreams()
 	}
 	defer r.following.Give(s.id, 1)
+	r.mu.Lock()
+	r.begun[f] = true
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.begun, f)
+	}()
 	return f.serve()
 }
 
-// followers returns the followers here.
-func (r *resumer) followers() (list []*follower) {
-	r.m.inboxes.Range(func(_, reader any) bool {
-		if f, ok := reader.(*follower); ok {
-			list = append(list, f)
-		}
-		return true
-	})
-	return list
+// followers returns the followers here, also those that still ask the store.
+func (r *resumer) followers() []*follower {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Keys(r.begun))
 }
 
 // checkReplicas ends the followers whose leader's replica is gone. It asks once for each

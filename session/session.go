@@ -482,6 +482,7 @@ func (s *Session) Route(ctx context.Context, message []byte) (sent bool, err err
 	if s.inbox == nil || s.Ended() {
 		return s.enqueue(message), nil
 	}
+	defer s.inbox.manager.waitRetries()
 	return s.inbox.post(ctx, message)
 }
 
@@ -528,6 +529,9 @@ func (s *Session) ServeStream(last string, to core.StreamConn) error {
 	defer s.retain()()
 	if s.Ended() {
 		return core.ErrSessionClosed
+	}
+	if s.inbox != nil {
+		defer s.inbox.manager.waitRetries()
 	}
 	if last != "" && s.resumable() && !isUnsolicited(last) {
 		return s.resumeAnswer(last, to)
