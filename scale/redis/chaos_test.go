@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -66,28 +67,30 @@ type answer struct {
 	final string // of a task
 }
 
-// counters is a session: whoever increments it gets the next number. One that may
-// not have happened is there all the same at the end of the history, where nobody
-// sees it.
+// counter is the state of a session: its number, below 0 if it has ended, and how many
+// increments may still happen.
+type counter struct{ n, open int }
+
+// counters is a session: whoever increments it gets the next number. One that may not have
+// happened is open from its call on, and takes place when a later number needs it: to try each
+// of them at each place would take exponential time.
 var counters = porcupine.Model{
 	Partition: byWhatItIsAbout,
-	Init:      func() any { return 0 },
+	Init:      func() any { return counter{} },
 	Step: func(state, input, output any) (bool, any) {
-		n, a := state.(int), output.(answer)
+		c, a := state.(counter), output.(answer)
 		switch {
 		case input.(operation).name == "end":
-			return n >= 0, -1
+			return c.n >= 0, counter{n: -1}
 		case a.fate == refused:
-			return true, n
+			return true, c
 		case a.fate == gone:
-			return n < 0, n
+			return c.n < 0, c
 		case a.fate == unknown:
-			if n < 0 {
-				return true, n // the session had ended
-			}
-			return true, n + 1
+			return true, counter{c.n, c.open + 1}
 		}
-		return n >= 0 && a.count == n+1, n + 1
+		between := a.count - 1 - c.n
+		return c.n >= 0 && between >= 0 && between <= c.open, counter{a.count, c.open - between}
 	},
 	DescribeOperation: func(input, output any) string { return fmt.Sprint(input, output) },
 }
@@ -134,13 +137,13 @@ type disturbed struct {
 	count    map[string]int
 }
 
-// note adds to a history. What is unknown may happen until its end.
+// note adds to a history. What is unknown may happen from its call on, without an end.
 func (d *disturbed) note(history *[]porcupine.Operation, client int, o operation, called time.Time, a answer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	returned := time.Since(d.began)
 	if a.fate == unknown {
-		returned = 1 << 62
+		returned = called.Sub(d.began)
 	}
 	*history = append(*history, porcupine.Operation{ClientId: client, Input: o, Output: a, Call: int64(called.Sub(d.began)), Return: int64(returned)})
 	d.count[o.name+": "+[]string{"done", "refused", "unknown", "gone"}[a.fate]]++
@@ -327,6 +330,8 @@ func TestChaosModels(t *testing.T) {
 		name string
 		answer
 	}
+	one := func(n int) seen { return seen{"count", answer{count: n}} }
+	maybe := seen{"count", answer{fate: unknown}}
 	for _, test := range []struct {
 		model porcupine.Model
 		seen  []seen
@@ -335,6 +340,11 @@ func TestChaosModels(t *testing.T) {
 		{counters, []seen{{"count", answer{count: 1}}, {"count", answer{fate: refused}}, {"count", answer{count: 2}}, {"end", answer{}}, {"count", answer{fate: gone}}}, true},
 		{counters, []seen{{"count", answer{count: 1}}, {"count", answer{fate: unknown}}, {"count", answer{count: 3}}}, true},
 		{counters, []seen{{"count", answer{count: 1}}, {"count", answer{fate: unknown}}, {"count", answer{count: 2}}}, true},
+		{counters, slices.Concat(slices.Repeat([]seen{maybe}, 24), []seen{one(1), one(2), one(3), one(14), maybe, one(29), {"end", answer{}}}), true},
+		{counters, []seen{maybe, one(1), one(2), one(3)}, true},
+		{counters, []seen{maybe, one(1), one(3), one(5)}, false},
+		{counters, []seen{maybe, maybe, one(2), {"end", answer{}}, maybe, one(3)}, false},
+		{counters, []seen{one(1), one(3), maybe}, false},
 		{counters, []seen{{"count", answer{count: 1}}, {"count", answer{count: 1}}}, false},
 		{counters, []seen{{"count", answer{count: 1}}, {"count", answer{fate: refused}}, {"count", answer{count: 3}}}, false},
 		{counters, []seen{{"count", answer{fate: gone}}}, false},
