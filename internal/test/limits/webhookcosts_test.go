@@ -71,16 +71,18 @@ func BenchmarkUnwanted(b *testing.B) {
 	}))
 	secret := "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 32))
 	text := strings.Repeat("x", 60)
+	var clients [principals]*mcptest.Client // with buffers, which are no part of subscriptions
+	for user := range clients {
+		clients[user] = mcptest.New(b, s, mcptest.As(mcp.Identity{Subject: fmt.Sprint("user", user)}))
+	}
 	before := heapAndStacks()
-	for user := range principals {
-		c := mcptest.New(b, s, mcptest.As(mcp.Identity{Subject: fmt.Sprint("user", user)}))
+	for _, c := range clients {
 		for i := range each {
 			if _, err := c.TryRequest("events/subscribe", json.RawMessage(fmt.Sprintf(
 				`{"name":"x","arguments":{"A":"%d%s"},"ttlMs":86400000,"delivery":{"mode":"webhook","url":"https://example.com/%s","secret":%q}}`, i, text, text, secret))); err != nil {
 				b.Fatal(err)
 			}
 		}
-		c.Close()
 	}
 	emit := func() {
 		if err := s.Emit(b.Context(), mcp.Occurrence{Name: "x", Data: map[string]string{"text": "x"}}); err != nil {
