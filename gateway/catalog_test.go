@@ -64,7 +64,7 @@ func TestListsOfCallers(t *testing.T) {
 							return
 						}
 						defer func() { _ = c.Close() }()
-						for range 5 {
+						for range testdep.Rounds(5, 5) {
 							var all []byte
 							for tool, err := range c.Tools(t.Context(), client.NoCache()) {
 								if err != nil {

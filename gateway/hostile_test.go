@@ -294,7 +294,7 @@ func TestHostileFloods(t *testing.T) {
 			case "resources/list":
 				answer = `"result":{"resources":[]}`
 			case "tools/call":
-				for i := range 20_000 {
+				for i := range testdep.Rounds(20_000, 20_000) {
 					text := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"message":"x"}}`, m.Params.Meta.Token, i)
 					if i%3 == 0 || m.Params.Meta.Token == nil {
 						text = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -14,7 +15,7 @@ import (
 // the upstream is, and no other error says it.
 func TestNotFound(t *testing.T) {
 	const legacy, modern = protocol.CodeResourceNotFound, protocol.CodeInvalidParams
-	for _, back := range protocol.Revisions() {
+	for _, back := range testdep.Revisions() {
 		for _, test := range []struct {
 			code         protocol.Code
 			data         string
@@ -34,7 +35,7 @@ func TestNotFound(t *testing.T) {
 			behind := newServer(t, "behind", nil, back)
 			behind.MustAdd(mcp.Resource("x:1", func(*mcp.Frame) (string, error) { return "", fault }))
 			_, server := start(t, map[string]Upstream{"up": {Transport: local(behind)}})
-			for _, front := range protocol.Revisions() {
+			for _, front := range testdep.Revisions() {
 				t.Run(fmt.Sprintf("%s-%s %d %s", front, back, test.code, test.data), func(t *testing.T) {
 					gone := test.atOld
 					if back.Modern() {

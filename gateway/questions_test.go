@@ -137,8 +137,8 @@ func crossing(t *testing.T, users, parallel, rounds int) {
 // How many questions TestCrossing asks: it is small, so that it can run with the race
 // detector. With 100 users, and 13 rounds, it is about 100,000 of four calls at a time.
 var (
-	users  = flag.Int("users", max(4, testdep.Rounds(8, 8)), "users in TestCrossing")
-	rounds = flag.Int("rounds", 3, "rounds of TestCrossing, of two calls that ask twice")
+	users  = flag.Int("users", max(4, testdep.Rounds(8, 20)), "users in TestCrossing")
+	rounds = flag.Int("rounds", testdep.Rounds(3, 10), "rounds of TestCrossing, of two calls that ask twice")
 )
 
 // TestCrossing has users call at the same time.

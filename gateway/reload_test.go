@@ -53,8 +53,8 @@ func slowServer(t testing.TB, name string, rev protocol.Revision) string {
 // How much the tests below do.
 var (
 	reloads   = flag.Int("reloads", testdep.Rounds(20, 100), "changes of a file in TestApply")
-	isolation = flag.Duration("isolation", time.Second, "time of each half of TestIsolation; from 10 s on it compares latencies")
-	sessions  = flag.Int("sessions", 300, "sessions in TestManySessions")
+	isolation = flag.Duration("isolation", time.Duration(testdep.Rounds(500, 5000))*time.Millisecond, "time of each half of TestIsolation; from 10 s on it compares latencies")
+	sessions  = flag.Int("sessions", testdep.Rounds(300, 5000), "sessions in TestManySessions")
 )
 
 // TestApply changes a file while calls are in progress.

@@ -435,6 +435,7 @@ func TestQuestion(t *testing.T) {
 
 // TestSizes: an answer stays within its size, whatever the tools say.
 func TestSizes(t *testing.T) {
+	testdep.NoRace(t, "one goroutine reads much")
 	s := newServer(nil)
 	for i := range 30 {
 		long := strings.Repeat("日本 wide ", 100*i)

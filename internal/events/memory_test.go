@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/internal/events"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/scale"
 )
 
@@ -29,6 +30,7 @@ func (s *counting) Read(ctx context.Context, box string, after scale.Rev, reader
 // A reader that asks for few events at a time makes the store return each event about
 // once, whether it is at the end of the log or far behind.
 func TestFewAtATime(t *testing.T) {
+	testdep.NoRace(t, "one goroutine reads all")
 	synctest.Test(t, func(t *testing.T) {
 		const many = 5000
 		store := &counting{Store: scale.NewLocal()}
@@ -54,7 +56,7 @@ func TestFewAtATime(t *testing.T) {
 // Pages of logs that have events in memory are those of logs that have none, for readers at
 // any position, with events that arrive at random.
 func TestMemory(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(max(2, testdep.Rounds(10, 100))) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				random := rand.New(rand.NewPCG(seed, 1))
