@@ -18,6 +18,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/talaria-go/mcp"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/mcptest"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
@@ -750,6 +751,7 @@ func (s *cutStore) Read(ctx context.Context, box string, after scale.Rev, reader
 // A replica that has lost the store, or is gone, keeps no subscription for longer than its
 // lease: another one continues, in order and without a loss.
 func TestWebhooksOfALostReplica(t *testing.T) {
+	hooks := max(4, testdep.Rounds(20, 20))
 	synctest.Test(t, func(t *testing.T) {
 		store := scale.NewLocal()
 		r := newReceiver(t)
@@ -760,7 +762,7 @@ func TestWebhooksOfALostReplica(t *testing.T) {
 		one, two := add(cut), add(store)
 		c1 := pipe{mcptest.New(t, one, ann)}
 		pipe{mcptest.New(t, two, ann)}.Ask("events/list", "{}") // it serves
-		for i := range 20 {
+		for i := range hooks {
 			subscribe(t, c1, subscribeTo("a", fmt.Sprint("https://receiver.example/", i), `,"ttlMs":36000000`))
 			subscribe(t, c1, subscribeTo(fmt.Sprint("b", i), hookURL, `,"ttlMs":36000000`))
 		}
@@ -794,7 +796,7 @@ func TestWebhooksOfALostReplica(t *testing.T) {
 				t.Fatalf("%s: %d comes after %d", d.path, n, last[d.path])
 			}
 		}
-		for i := range 20 {
+		for i := range hooks {
 			if n := last[fmt.Sprint("/", i)]; n < 299 {
 				t.Errorf("subscription %d has received %d", i, n)
 			}
