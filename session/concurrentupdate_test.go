@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 
 	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/scale"
@@ -26,9 +25,7 @@ func add(old any, _ bool) any {
 // Calls at all replicas that count at the same time each get a number of their
 // own, and what they change besides is kept.
 func TestChangeAtReplicas(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 4)
-		defer f.close()
+	withFleet(t, 4, func(t *testing.T, f *fleet) {
 		id := f.open(t)
 		f.store.beforePut = runtime.Gosched // others come between
 		var mu sync.Mutex
@@ -75,9 +72,7 @@ func TestChangeAtReplicas(t *testing.T) {
 
 // A change costs one use of the store, and two if another replica came first.
 func TestChangeUses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 2)
-		defer f.close()
+	withFleet(t, 2, func(t *testing.T, f *fleet) {
 		id := f.open(t)
 		f.use(t, 1, id, func(*Session) {})
 		count := func(serve func(s *Session)) (gets, puts int64) {
@@ -111,9 +106,7 @@ func TestChangeUses(t *testing.T) {
 
 // What is not kept is not there afterwards, unless the store has it after all.
 func TestChangeFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 2)
-		defer f.close()
+	withFleet(t, 2, func(t *testing.T, f *fleet) {
 		id := f.open(t)
 		change := func(i int, wantErr string, fn func(old any, ok bool) any) (value any) {
 			t.Helper()
@@ -153,9 +146,7 @@ func TestChangeFails(t *testing.T) {
 
 // A handler that sets the value while another one changes it comes later.
 func TestChangeAndSet(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 2)
-		defer f.close()
+	withFleet(t, 2, func(t *testing.T, f *fleet) {
 		id := f.open(t)
 		f.use(t, 0, id, func(s *Session) {
 			f.store.beforePut = func() { f.store.beforePut = nil; s.Assigns().Set(ticketKey, 100) }
@@ -176,14 +167,9 @@ func TestChangeAndSet(t *testing.T) {
 
 // A session that has ended elsewhere, or that ends, keeps nothing for others.
 func TestChangeAtTheEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 2)
-		defer f.close()
+	withFleet(t, 2, func(t *testing.T, f *fleet) {
 		id := f.open(t)
-		s, err := f.all[1].Find(t.Context(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := f.at(t, 1, id)
 		s.Use()
 		e, err := f.store.Store.Get(t.Context(), scale.GetOp{Key: sessionKey(id)})
 		if err != nil {
@@ -204,9 +190,7 @@ func TestChangeAtTheEnd(t *testing.T) {
 
 // A func that panics leaves nothing locked.
 func TestChangePanics(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 1)
-		defer f.close()
+	withFleet(t, 1, func(t *testing.T, f *fleet) {
 		id := f.open(t)
 		f.use(t, 0, id, func(s *Session) {
 			func() {

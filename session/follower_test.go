@@ -169,8 +169,7 @@ func TestFollowerOfNobody(t *testing.T) {
 // What the replica had sent before it was killed reaches a client that did not get it.
 func TestFollowerOfKilledHasMore(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
-		st := f.call()
-		l := f.back(1, f.event(1))
+		st, l := f.follow()
 		sendAll(t, st, "a")
 		l.wants(t, "2=a")
 		l.mu.Lock()
@@ -454,8 +453,7 @@ func TestFollowerAnsweredOnce(t *testing.T) {
 	})
 	for range 10 {
 		together(t, func(t *testing.T, f *team) {
-			st := f.call()
-			l := f.back(1, f.event(1))
+			st, l := f.follow()
 			f.stores[0].last.Store(true)
 			st.End([]byte("answer"))
 			synctest.Wait()
@@ -533,8 +531,7 @@ func TestFollowerLeaves(t *testing.T) {
 	for _, most := range []int{noLimit, 1} {
 		together(t, func(t *testing.T, f *team) {
 			f.all[0].Local(f.id).history.maxEvent = most
-			st := f.call()
-			l := f.back(1, f.event(1))
+			st, l := f.follow()
 			sendAll(t, st, "a")
 			l.wants(t, "2=a")
 			l.breakOff() // the client disconnects without notice
@@ -562,8 +559,7 @@ func TestFollowerLeaves(t *testing.T) {
 	})
 	// A client that closes its connection gets the answer at another replica, too.
 	together(t, func(t *testing.T, f *team) {
-		st := f.call()
-		l := f.back(1, f.event(1))
+		st, l := f.follow()
 		l.leave()
 		f.empty()
 		st.End([]byte("answer"))
@@ -599,8 +595,7 @@ func TestFollowerShutdown(t *testing.T) {
 	})
 	// The replica where the client has come back shuts down: it comes back once more.
 	together(t, func(t *testing.T, f *team) {
-		st := f.call()
-		l := f.back(1, f.event(1))
+		st, l := f.follow()
 		f.shutdown(1)
 		l.ended(t, true)
 		st.End([]byte("answer"))
@@ -632,8 +627,7 @@ func TestFollowerWithoutHints(t *testing.T) {
 	})
 	// A store that does not report that hints are lost breaks its contract.
 	together(t, func(t *testing.T, f *team) {
-		st := f.call()
-		l := f.back(1, f.event(1))
+		st, l := f.follow()
 		f.store.deaf.Store(true)
 		f.stores[1].silent.Store(true)
 		st.End([]byte("answer"))
@@ -695,8 +689,7 @@ func TestLostHintOfQuietStream(t *testing.T) {
 // on waits for the store, and goes on.
 func TestFollowerStoreAway(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
-		st := f.call()
-		l := f.back(1, f.event(1))
+		st, l := f.follow()
 		other := f.here(2)
 		f.store.down.Store(true)
 		refused := &get{client: newClient()}
@@ -721,8 +714,7 @@ func TestFollowerStoreAway(t *testing.T) {
 // comes back.
 func TestFollowerStoreAwayLong(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
-		st := f.call()
-		l := f.back(1, f.event(1))
+		st, l := f.follow()
 		sendAll(t, st, "a")
 		l.wants(t, "2=a")
 		f.store.down.Store(true)
@@ -739,8 +731,7 @@ func TestFollowerStoreAwayLong(t *testing.T) {
 	})
 	// Nor while it has no time to come back: its box is gone.
 	together(t, func(t *testing.T, f *team) {
-		st := f.call()
-		l := f.back(1, f.event(1))
+		st, l := f.follow()
 		never := func() int { return 1 }
 		f.store.fails.Store(&never)
 		time.Sleep(answerTTL + time.Minute)
@@ -756,8 +747,7 @@ func TestFollowerStoreAwayLong(t *testing.T) {
 	})
 	// Nor however long the box is full.
 	together(t, func(t *testing.T, f *team) {
-		st := f.call()
-		l := f.back(1, f.event(1))
+		st, l := f.follow()
 		f.stores[0].full.Store(true)
 		sendAll(t, st, "a")
 		time.Sleep(time.Minute)
@@ -810,8 +800,7 @@ func TestFollowerEnds(t *testing.T) {
 // A session that is deleted takes its followers with it.
 func TestFollowerOfDeleted(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
-		st := f.call()
-		l := f.back(1, f.event(1))
+		st, l := f.follow()
 		if err := f.all[2].Stop(f.here(2), core.ErrSessionDeleted); err != nil {
 			t.Fatal(err)
 		}
@@ -864,8 +853,7 @@ func TestFollowerRefused(t *testing.T) {
 // is told.
 func TestFollowerTooLong(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
-		st := f.call()
-		l := f.back(1, f.event(1))
+		st, l := f.follow()
 		sendAll(t, st, strings.Repeat("y", maxAnswerBytes))
 		l.wants(t, "2="+strings.Repeat("y", maxAnswerBytes))
 		st.End([]byte(strings.Repeat("x", maxAnswerBytes+1)))
@@ -877,8 +865,7 @@ func TestFollowerTooLong(t *testing.T) {
 // A flood comes whole, in order and in time; what waits is bounded.
 func TestFollowerFlood(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
-		st := f.call()
-		l := f.back(1, f.event(1))
+		st, l := f.follow()
 		var want []string
 		for i := range 3000 {
 			m := fmt.Sprint(i, strings.Repeat("z", 1000))
@@ -901,8 +888,7 @@ func TestFollowerFlood(t *testing.T) {
 	})
 	// Slow, but never silent.
 	together(t, func(t *testing.T, f *team) {
-		st := f.call()
-		l := f.back(1, f.event(1))
+		st, l := f.follow()
 		var want []string
 		for i := range 300 {
 			sendAll(t, st, "m")
@@ -914,8 +900,7 @@ func TestFollowerFlood(t *testing.T) {
 	})
 	// Many that are short.
 	together(t, func(t *testing.T, f *team) {
-		st := f.call()
-		l := f.back(1, f.event(1))
+		st, l := f.follow()
 		var want []string
 		for i := range 5000 {
 			sendAll(t, st, "m")
@@ -929,8 +914,7 @@ func TestFollowerFlood(t *testing.T) {
 	})
 	// Faster than the store: the client comes back for the rest.
 	together(t, func(t *testing.T, f *team) {
-		st := f.call()
-		l := f.back(1, f.event(1))
+		st, l := f.follow()
 		f.store.deaf.Store(true)
 		for i := range 20000 {
 			sendAll(t, st, fmt.Sprint(i, strings.Repeat("x", 500)))
@@ -949,8 +933,7 @@ func TestFollowerFlood(t *testing.T) {
 // A handler may let the connection of its call go while that is elsewhere.
 func TestFollowerPause(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
-		st := f.call()
-		l := f.back(1, f.event(1))
+		st, l := f.follow()
 		sendAll(t, st, "a")
 		if !st.Pause(time.Second) || st.Pause(time.Second) {
 			t.Error("paused not once")

@@ -115,8 +115,7 @@ func TestSavedAnswersBesideSilentCalls(t *testing.T) {
 // A follower without memory for what it has read ends: the client comes back for it.
 func TestFollowerWithoutMemory(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
-		st := f.call()
-		l := f.back(1, f.event(1))
+		st, l := f.follow()
 		budget := f.here(1).history.budget
 		room := budget.budget.limit
 		if !budget.reserve(room) {
@@ -204,8 +203,7 @@ func TestSavedAnswersAcknowledged(t *testing.T) {
 // ones.
 func TestFollowerAfterDrops(t *testing.T) {
 	together(t, func(t *testing.T, f *team) {
-		st := f.call()
-		l := f.back(1, f.event(1))
+		st, l := f.follow()
 		for range 20 { // more than the history of a session
 			sendAll(t, st, strings.Repeat("x", defaultHistory/4))
 			synctest.Wait()

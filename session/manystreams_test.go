@@ -14,7 +14,7 @@ import (
 	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
-var pairs = flag.Int("pairs", 500, "how many pairs of streams TestTwoAtOnce opens")
+var pairs = flag.Int("pairs", 150, "how many pairs of streams TestTwoAtOnce opens")
 
 // Of two streams that are opened at once, at two replicas or at one, one listens a
 // second later, and each message that is made meanwhile has gone out on one of them.

@@ -554,6 +554,12 @@ func (f *team) call() core.AnswerStream {
 	return f.here(0).OpenStream(&sink{broken: true}, protocol.NewID(7))
 }
 
+// follow begins the stream of an answer at 0, whose client comes back at 1.
+func (f *team) follow() (core.AnswerStream, *get) {
+	f.t.Helper()
+	return f.call(), f.back(1, f.event(1))
+}
+
 // back has the client come back at one of them.
 func (f *team) back(i int, last string) *get {
 	f.t.Helper()

@@ -14,6 +14,7 @@ import (
 	"github.com/talaria-go/mcp/internal/core"
 	"github.com/talaria-go/mcp/internal/replica"
 	"github.com/talaria-go/mcp/internal/seal"
+	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/internal/topics"
 	"github.com/talaria-go/mcp/protocol"
 	"github.com/talaria-go/mcp/scale"
@@ -26,6 +27,16 @@ type fleet struct {
 	all   []*Manager
 	mu    sync.Mutex
 	ends  []string
+}
+
+// withFleet runs a test, in a bubble, with a fleet.
+func withFleet(t *testing.T, n int, test func(t *testing.T, f *fleet)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, n)
+		defer f.close()
+		test(t, f)
+	})
 }
 
 // newFleet makes a fleet in a bubble, which must be closed before the bubble
@@ -92,13 +103,20 @@ func (f *fleet) open(t *testing.T) string {
 	return s.ID()
 }
 
-// use has one of them serve a request.
-func (f *fleet) use(t *testing.T, i int, id string, serve func(s *Session)) {
+// at returns the session at one of them.
+func (f *fleet) at(t *testing.T, i int, id string) *Session {
 	t.Helper()
 	s, err := f.all[i].Find(t.Context(), id)
 	if s == nil || err != nil {
 		t.Fatalf("the session is not found at %d: %v", i, err)
 	}
+	return s
+}
+
+// use has one of them serve a request.
+func (f *fleet) use(t *testing.T, i int, id string, serve func(s *Session)) {
+	t.Helper()
+	s := f.at(t, i, id)
 	s.Use()
 	serve(s)
 	if err := s.Release(); err != nil {
@@ -130,9 +148,7 @@ func (f *fleet) want(t *testing.T, id string, ends ...string) {
 
 // What one replica changes the next request finds, wherever it comes.
 func TestShared(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 3)
-		defer f.close()
+	withFleet(t, 3, func(t *testing.T, f *fleet) {
 		id := f.open(t)
 		for round := range 6 {
 			f.use(t, round%3, id, func(s *Session) {
@@ -151,9 +167,7 @@ func TestShared(t *testing.T) {
 
 // What requests at two replicas change at the same time is kept of both.
 func TestSharedConflict(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 3)
-		defer f.close()
+	withFleet(t, 3, func(t *testing.T, f *fleet) {
 		id := f.open(t)
 		f.use(t, 0, id, func(s *Session) {
 			f.use(t, 1, id, func(s *Session) {
@@ -186,9 +200,7 @@ func TestSharedConflict(t *testing.T) {
 // A request that changes nothing is one look, one that changes something one
 // write more.
 func TestSharedCommands(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 2)
-		defer f.close()
+	withFleet(t, 2, func(t *testing.T, f *fleet) {
 		id := f.open(t)
 		step := func(what string, gets, puts int64, change func(s *Session)) {
 			t.Helper()
@@ -233,19 +245,13 @@ func TestSharedIdle(t *testing.T) {
 			f.use(t, 1, id, func(*Session) { time.Sleep(5 * idle) })
 		}},
 		{"a stream alone", func(t *testing.T, f *fleet, id string) {
-			s, err := f.all[2].Find(t.Context(), id)
-			if s == nil || err != nil {
-				t.Fatal("the session is not found")
-			}
-			release := s.retain()
+			release := f.at(t, 2, id).retain()
 			time.Sleep(5 * idle)
 			release()
 		}},
 	} {
 		t.Run(tt.what, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFleet(t, 3)
-				defer f.close()
+			withFleet(t, 3, func(t *testing.T, f *fleet) {
 				id := f.open(t)
 				tt.do(t, f, id)
 				f.want(t, "")
@@ -262,11 +268,9 @@ func TestSharedIdle(t *testing.T) {
 
 // Whoever comes at the last moment has a session that lives on.
 func TestSharedLastMoment(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 3)
-		defer f.close()
+	withFleet(t, 3, func(t *testing.T, f *fleet) {
 		var ids []string
-		for range 200 {
+		for range testdep.Rounds(200, 200) {
 			ids = append(ids, f.open(t))
 		}
 		time.Sleep(unusedTTL - time.Millisecond)
@@ -282,14 +286,9 @@ func TestSharedLastMoment(t *testing.T) {
 
 // A stream here keeps a session that another replica changes.
 func TestSharedStreamOfChanged(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 2)
-		defer f.close()
+	withFleet(t, 2, func(t *testing.T, f *fleet) {
 		id := f.open(t)
-		s, err := f.all[0].Find(t.Context(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := f.at(t, 0, id)
 		release := s.retain()
 		f.use(t, 1, id, func(s *Session) { s.Subscribe("u", 9) })
 		time.Sleep(3 * idle)
@@ -304,17 +303,12 @@ func TestSharedStreamOfChanged(t *testing.T) {
 // Who opens a stream while another replica takes on a subscription hears of it, though
 // nobody listened yet when the other told of that.
 func TestSharedStreamOpens(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 2)
-		defer f.close()
+	withFleet(t, 2, func(t *testing.T, f *fleet) {
 		for _, m := range f.all {
 			m.config.Topics = topics.New(topics.Config{StoreTime: func() scale.Rev { return 1 }})
 		}
 		id := f.open(t)
-		s, err := f.all[0].Find(t.Context(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := f.at(t, 0, id)
 		f.use(t, 1, id, func(s *Session) { s.Subscribe("u", 9) })
 		g := serve(s, "")
 		defer g.leave()
@@ -327,9 +321,7 @@ func TestSharedStreamOpens(t *testing.T) {
 
 // Ends that take long run once each, and keep nobody from renewing.
 func TestSharedSlowEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 2)
-		defer f.close()
+	withFleet(t, 2, func(t *testing.T, f *fleet) {
 		var ended atomic.Int64
 		for _, m := range f.all {
 			m.config.OnRestoredEnd = func(*Session, error) {
@@ -371,9 +363,7 @@ func TestSharedChangeMeanwhile(t *testing.T) {
 
 // A session that finds no place here takes none in the store.
 func TestSharedRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 1)
-		defer f.close()
+	withFleet(t, 1, func(t *testing.T, f *fleet) {
 		m := f.all[0]
 		m.Close(context.Background(), core.ErrSessionClosed)
 		for range 10 {
@@ -398,9 +388,7 @@ func TestSharedRefused(t *testing.T) {
 
 // A client that opens a session and never uses it costs a minute.
 func TestSharedFresh(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 1)
-		defer f.close()
+	withFleet(t, 1, func(t *testing.T, f *fleet) {
 		time.Sleep(idle / 4) // a round: from then on it ends what is due
 		s, err := f.all[0].Open(t.Context(), core.ClientInfo{Revision: protocol.V20251125})
 		if err != nil {
@@ -418,9 +406,7 @@ func TestSharedFresh(t *testing.T) {
 // What requests look at says whether a session has to be renewed: of the replicas that
 // they come to one does so, now and then, and it lives for its idle time.
 func TestOneRenews(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 4)
-		defer f.close()
+	withFleet(t, 4, func(t *testing.T, f *fleet) {
 		id := f.open(t)
 		serve := func(times int) {
 			for range times {
@@ -451,15 +437,10 @@ func TestOneRenews(t *testing.T) {
 
 // Whoever is asked ends a session, once: for its client, for all replicas.
 func TestSharedEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 3)
-		defer f.close()
+	withFleet(t, 3, func(t *testing.T, f *fleet) {
 		id := f.open(t)
 		ctx, release := context.WithCancel(context.Background())
-		busy, err := f.all[2].Find(t.Context(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		busy := f.at(t, 2, id)
 		busy.Use()
 		go func() {
 			<-busy.Context().Done()
@@ -486,9 +467,7 @@ func TestSharedEnd(t *testing.T) {
 // While a request runs where a session was ended, nobody else ends it, and
 // nobody uses it.
 func TestSharedEndWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 2)
-		defer f.close()
+	withFleet(t, 2, func(t *testing.T, f *fleet) {
 		id := f.open(t)
 		f.use(t, 0, id, func(s *Session) {
 			if _, err := f.all[0].end(t.Context(), id, core.ErrSessionDeleted); err != nil {
@@ -507,14 +486,9 @@ func TestSharedEndWaits(t *testing.T) {
 // What a replica that dies had begun to end, another one ends, for the same
 // reason.
 func TestSharedEndElsewhere(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 2)
-		defer f.close()
+	withFleet(t, 2, func(t *testing.T, f *fleet) {
 		id := f.open(t)
-		s, err := f.all[0].Find(t.Context(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := f.at(t, 0, id)
 		if mine, err := f.all[0].acquireEnd(t.Context(), s, core.ErrSessionDeleted); !mine || err != nil {
 			t.Fatal(mine, err)
 		}
@@ -526,14 +500,9 @@ func TestSharedEndElsewhere(t *testing.T) {
 
 // A Store that is away ends nothing, and nothing is lost that was acknowledged.
 func TestSharedStoreAway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 2)
-		defer f.close()
+	withFleet(t, 2, func(t *testing.T, f *fleet) {
 		id := f.open(t)
-		s, err := f.all[0].Find(t.Context(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := f.at(t, 0, id)
 		s.Use()
 		frameIn(s).Set("a", 1)
 		f.store.down.Store(true)
@@ -568,9 +537,7 @@ func TestSharedStoreAway(t *testing.T) {
 // A state that cannot be opened is no session that has ended: another replica
 // may have the key.
 func TestSharedForeignKey(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 1)
-		defer f.close()
+	withFleet(t, 1, func(t *testing.T, f *fleet) {
 		id := f.open(t)
 		keys, _ := seal.New("session", []byte("another secret of 16 bytes"))
 		other := NewManager(Config{Store: f.store, Seal: keys, ReplicaID: "other", IdleTimeout: idle})
@@ -702,9 +669,7 @@ func TestEventIDsAfterMove(t *testing.T) {
 
 // A Store is asked for what can be an id alone.
 func TestStoreIsAskedForIDsAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 1)
-		defer f.close()
+	withFleet(t, 1, func(t *testing.T, f *fleet) {
 		f.store.down.Store(true)
 		for _, id := range []string{"", "x", strings.Repeat("A", 1<<20), "../../etc/passwd", "AAAAAAAAAAAAAAAAAAAAA\x00", "AAAAAAAAAAAAAAAAAAAA' --"} {
 			if s, err := f.all[0].Find(t.Context(), id); s != nil || err != nil {
