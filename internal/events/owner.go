@@ -238,12 +238,16 @@ func (w *Webhooks) renewAll() {
 
 // renew renews subscriptions with one call. It reports whether the store has answered.
 func (w *Webhooks) renew(own []*subscriber) bool {
-	looks := make([]scale.GetOp, len(own))
 	w.mu.Lock()
+	own = slices.DeleteFunc(own, func(s *subscriber) bool { return s.out })
+	looks := make([]scale.GetOp, len(own))
 	for i, s := range own {
 		looks[i] = scale.GetOp{Key: s.key, Known: s.rev, In: lease}
 	}
 	w.mu.Unlock()
+	if len(looks) == 0 {
+		return true
+	}
 	began := time.Now()
 	found, err := w.store.Get(w.ctx, looks...)
 	w.failed(err)

@@ -145,6 +145,11 @@ func (w *Webhooks) forgetKey(key scale.Key) {
 func (w *Webhooks) forget(s *subscriber) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.drop(s)
+}
+
+// drop is forget with mu held.
+func (w *Webhooks) drop(s *subscriber) {
 	if s.out {
 		return
 	}
@@ -570,7 +575,8 @@ func (w *Webhooks) release(ctx context.Context, s *subscriber, after time.Durati
 	return err
 }
 
-// write writes the state of a subscription.
+// write writes the state of a subscription. One without an owner is forgotten at once, since
+// a renewal with the new Rev would keep others from taking it.
 func (w *Webhooks) write(ctx context.Context, s *subscriber, change func(*Subscription), to func(*scale.Write)) error {
 	for range subscribeTries {
 		w.mu.Lock()
@@ -602,6 +608,9 @@ func (w *Webhooks) write(ctx context.Context, s *subscriber, change func(*Subscr
 			return nil
 		}
 		s.sub, s.rev, s.kept, s.since, s.passed, s.until = &next, written.Rev, began, 0, 0, began.Add(lease)
+		if write.Owner == "" {
+			w.drop(s)
+		}
 		return nil
 	}
 	return fmt.Errorf("events: other replicas change the subscription: %w", scale.ErrUnavailable)
