@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 
 // few are options that take no time.
 var few = options{
-	calls: 3000, rounds: 1, sessions: 300, streams: 20, replicas: 2, subscribers: 20, changes: 40, asked: 40, drained: 100, idle: time.Second, minute: time.Second,
+	calls: 1000, rounds: 1, sessions: 300, streams: 20, replicas: 2, subscribers: 20, changes: 40, asked: 40, drained: 100, idle: time.Second, minute: time.Second,
 	entries: 1000, load: time.Second,
 }
 
