@@ -44,7 +44,8 @@ type Upstream struct {
 	// NoQuestions declares to the upstream that no user, model or root can be asked for.
 	NoQuestions bool
 	// Only and Hide are patterns of path.Match over the upstream's own names of tools,
-	// prompts, resources and templates. A nil Only means all.
+	// prompts, resources and templates, where * does not match a slash. A nil Only means
+	// all.
 	Only, Hide []string
 	// Rules change tools. All that match apply, in their order.
 	Rules []Rule

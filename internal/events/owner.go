@@ -494,7 +494,7 @@ func (w *Webhooks) giveAway() {
 }
 
 // Close ends all work: requests to endpoints may finish until ctx ends, but the store has
-// at least a second. It returns how many subscriptions had something to do.
+// at least a second. It returns how many subscriptions still had something to do.
 func (w *Webhooks) Close(ctx context.Context) (waiting int) {
 	if ctx.Err() != nil {
 		short, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
@@ -504,16 +504,24 @@ func (w *Webhooks) Close(ctx context.Context) (waiting int) {
 	defer context.AfterFunc(ctx, w.cancel)()
 	w.Drain()
 	w.mu.Lock()
+	var busy []*subscriber
 	for _, s := range w.own {
 		if s.busy {
-			waiting++
+			busy = append(busy, s)
 		}
 	}
 	w.leave()
 	w.closed = true
 	w.mu.Unlock()
 	w.ended.Wait() // or w.ctx ends with ctx
-	w.giveAway()   // those whose requests have ended after Drain
+	w.mu.Lock()
+	for _, s := range busy {
+		if !s.out && (s.gap || s.sub.Ended != "" || s.at < s.feed.tail.to) {
+			waiting++
+		}
+	}
+	w.mu.Unlock()
+	w.giveAway() // those whose requests have ended after Drain
 	w.cancel()
 	w.sender.outbound.CloseIdleConnections()
 	return waiting

@@ -632,6 +632,30 @@ func TestWebhookShutdown(t *testing.T) {
 	})
 }
 
+// A server without a store that shuts down logs that events were not delivered if that is so.
+func TestWebhookShutdownLog(t *testing.T) {
+	for texts, want := range map[string]bool{"one": false, "one two": true} {
+		synctest.Test(t, func(t *testing.T) {
+			var log strings.Builder
+			logger := zerolog.New(&log)
+			r := newReceiver(t)
+			r.answer = func(*delivery, http.ResponseWriter) { time.Sleep(5 * time.Second) }
+			s := eventServer(hooked(&mcp.Options{Logger: &logger}, r))
+			subscribe(t, pipe{mcptest.New(t, s, ann)}, subscribeTo("a", hookURL, ""))
+			for text := range strings.FieldsSeq(texts) {
+				emit(t, s, "a", text)
+			}
+			synctest.Wait()
+			if err := s.Shutdown(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if got := r.texts(); got != "verification one" || strings.Contains(log.String(), "were not delivered") != want {
+				t.Errorf("received %s, and the log has %s", got, &log)
+			}
+		})
+	}
+}
+
 // The subscriptions of a replica that drains go on at another one, without a repetition or
 // a loss; those of one that is gone are taken over after a lease.
 func TestWebhooksAtReplicas(t *testing.T) {
