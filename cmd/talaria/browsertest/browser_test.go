@@ -60,7 +60,7 @@ func inBrowser(m *testing.M) int {
 		return 1
 	}
 	started, stop := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath("chromium"), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.IgnoreCertErrors, chromedp.Flag("host-resolver-rules", "MAP *.example.com 127.0.0.1"), chromedp.WindowSize(1280, 900), chromedp.UserDataDir(filepath.Join(dir, "profile")))...)
+		chromedp.ExecPath("chromium"), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.IgnoreCertErrors, chromedp.Flag("enable-blink-features", "ComputedAccessibilityInfo"), chromedp.Flag("host-resolver-rules", "MAP *.example.com 127.0.0.1"), chromedp.WindowSize(1280, 900), chromedp.UserDataDir(filepath.Join(dir, "profile")))...)
 	defer stop()
 	browser, end := chromedp.NewContext(started)
 	defer end()

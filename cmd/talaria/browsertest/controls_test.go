@@ -3,7 +3,6 @@ package browsertest
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,8 +17,6 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/santhosh-tekuri/jsonschema/v6"
-
-	"github.com/talaria-go/mcp/internal/test/testdep"
 )
 
 // mostRounds is how often a tool is called at most, for all that its arguments may be.
@@ -57,7 +54,7 @@ func collected(t *testing.T) map[string][]json.RawMessage {
 // and the server gets just that.
 func TestControls(t *testing.T) {
 	t.Parallel()
-	if n := measureControls(t, namedTab(t), "kinds", kindsOfTools); n.entered < n.leaves || n.leaves == 0 {
+	if n := measureControls(t, newTab(t), "kinds", kindsOfTools); n.entered < n.leaves || n.leaves == 0 {
 		t.Errorf("%d of %d leaves", n.entered, n.leaves)
 	}
 }
@@ -67,7 +64,7 @@ func TestPinned(t *testing.T) {
 	if *pinned == "" {
 		t.Skip("-pinned names no directory; CONTRIBUTING.md has the command")
 	}
-	page := namedTab(t)
+	page := newTab(t)
 	var sum entered
 	all := collected(t)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -162,22 +159,6 @@ func rawOf(tools []json.RawMessage) [][]byte {
 		out[i] = tool
 	}
 	return out
-}
-
-// namedTab is a tab of a browser of its own, whose pages can ask for the role and the
-// name of an element as assistive technology gets them.
-func namedTab(t *testing.T) *tab {
-	t.Helper()
-	testdep.LookPath(t, "chromium")
-	started, stop := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath("chromium"), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(1280, 1000), chromedp.Flag("enable-blink-features", "ComputedAccessibilityInfo"))...)
-	t.Cleanup(stop)
-	ctx, end := chromedp.NewContext(started)
-	t.Cleanup(end)
-	b := &tab{t, ctx, inChromium{}}
-	b.do(chromedp.EmulateViewport(1280, 1000))
-	b.scheme("light")
-	return b
 }
 
 // look is what the driver asks a page: nothing but roles and names, and which group

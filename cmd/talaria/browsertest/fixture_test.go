@@ -64,6 +64,8 @@ func serve(name string, args []string) {
 		s.floods = true
 	case "raw":
 		s.tools = args[0]
+	case "raw-says":
+		s.tools, s.says = args[0], true
 	case "keeps":
 		tools, err := os.ReadFile(args[0])
 		if err == nil {

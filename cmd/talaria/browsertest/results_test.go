@@ -31,6 +31,8 @@ var shows = []struct{ name, result, views, seen string }{
 	{"both", `"content":[{"type":"text","text":"{\"rows\":[{\"a\":1}]}"}],"structuredContent":{"rows":[{"a":1}]}`, "Table Tree Content Raw", "a"},
 	{"missing", `"content":[{"type":"text","text":"one line"}]`, "Content Raw", "one line"},
 	{"escaped", `"content":[],"structuredContent":{"log":"first\n  second"}`, "Tree Raw", "first\n  second"},
+	{"doubtful", `"content":[{"type":"text","text":"Error: no such table"}]`, "Content Raw", "no such table"},
+	{"refused", `"isError":true,"content":[{"type":"text","text":"Error: no such table"}]`, "Content Raw", "no such table"},
 	{"refers", `"content":[{"type":"resource","resource":{"uri":"x://docs/a%20b.json","mimeType":"application/json","text":"{\"k\":{\"v\":[]}}"}}]`, "Tree Content Raw", "v"},
 }
 
@@ -120,6 +122,9 @@ func TestResults(t *testing.T) {
 			seen := eval[string](b, `document.querySelector('.view').innerText`)
 			if !strings.Contains(seen, s.seen) {
 				t.Errorf("%q is not in %q", s.seen, seen)
+			}
+			if doubted := eval[bool](b, `document.querySelector('.result').innerText.includes('does not set isError')`); doubted != (s.name == "doubtful") {
+				t.Errorf("that isError is missing is said: %v", doubted)
 			}
 			switch state := eval[string](b, `document.querySelector('.result').dataset.state`); s.name {
 			case "picture":

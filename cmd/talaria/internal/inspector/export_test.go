@@ -282,7 +282,7 @@ func TestQuotes(t *testing.T) {
 		Result: `{"content":[{"type":"text","text":"x"}]}`, Error: &callError{Message: "```\n# not a title\n```"}}
 	for as, of := range parts {
 		text := ""
-		for n := range 300 {
+		for n := range testdep.Rounds(300, 3000) {
 			i := New(Options{Target: "http://127.0.0.1/mcp", Words: []string{"--header", "X-Day=it's 12", "http://127.0.0.1/mcp"}})
 			i.reach.url, i.reach.header = "http://127.0.0.1/mcp", http.Header{"X-Day": {"it's 12"}}
 			i.offered = map[string]*offer{"tool": {Entries: []entry{{Name: tool, input: []byte(`{}`)}}}}

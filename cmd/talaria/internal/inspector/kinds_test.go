@@ -135,10 +135,10 @@ func TestCompletions(t *testing.T) {
 func TestThousandTools(t *testing.T) {
 	for _, rev := range eras {
 		for _, c := range []struct {
-			size, fails int // tools of a page; the page that is an error
-			cursor      string
+			total, size, fails int // tools in all and of a page; the page that is an error
+			cursor             string
 		}{
-			{1000, 0, ""}, {999, 0, "n%d"}, {100, 0, "n%d"}, {7, 0, "n%d"}, {250, 0, "ä日\u202e %d"}, {250, 0, `{"from":%d}`}, {250, 0, "a b/c?d=%d&e#f"}, {250, 0, strings.Repeat("x", 4096) + "%d"}, {100, 3, "n%d"}, {100, 1, "n%d"},
+			{1000, 1000, 0, ""}, {1000, 999, 0, "n%d"}, {1000, 7, 0, "n%d"}, {40, 10, 0, "ä日\u202e %d"}, {40, 10, 0, `{"from":%d}`}, {40, 10, 0, "a b/c?d=%d&e#f"}, {40, 10, 0, strings.Repeat("x", 4096) + "%d"}, {40, 10, 3, "n%d"}, {40, 10, 1, "n%d"},
 		} {
 			pages := map[string]int{"": 0}
 			s := mcptest.NewScript(t, rev, map[string]func(json.RawMessage) (any, error){
@@ -155,11 +155,11 @@ func TestThousandTools(t *testing.T) {
 					}
 					list := map[string]any{}
 					var tools []any
-					for n := page * c.size; n < min(1000, (page+1)*c.size); n++ {
+					for n := page * c.size; n < min(c.total, (page+1)*c.size); n++ {
 						tools = append(tools, map[string]any{"name": fmt.Sprint("tool_", n), "inputSchema": map[string]any{"type": "object", "properties": map[string]any{fmt.Sprint("of_", n): map[string]any{"type": "string"}}}})
 					}
 					list["tools"] = tools
-					if (page+1)*c.size < 1000 {
+					if (page+1)*c.size < c.total {
 						next := fmt.Sprintf(c.cursor, page+1)
 						pages[next], list["nextCursor"] = page+1, next
 					}
@@ -168,7 +168,7 @@ func TestThousandTools(t *testing.T) {
 			})
 			i := inspect(t, s.Transport(), "")
 			o := listed(t, i, "tool")
-			want := 1000
+			want := c.total
 			if c.fails > 0 {
 				want = (c.fails - 1) * c.size
 			}
@@ -181,9 +181,9 @@ func TestThousandTools(t *testing.T) {
 					break
 				}
 			}
-			if want == 1000 {
+			if c.fails == 0 {
 				var f form
-				if ask(t, i, "GET", "/api/form?tool=tool_999", "", &f); f.Form == nil || len(f.Form.Fields) != 1 || f.Form.Fields[0].Key != "of_999" {
+				if ask(t, i, "GET", fmt.Sprintf("/api/form?tool=tool_%d", c.total-1), "", &f); f.Form == nil || len(f.Form.Fields) != 1 || f.Form.Fields[0].Key != fmt.Sprint("of_", c.total-1) {
 					t.Errorf("%s %+v: %+v", rev, c, f)
 				}
 			}

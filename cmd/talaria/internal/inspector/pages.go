@@ -56,6 +56,7 @@ type state struct {
 	Questions    []*question              `json:"questions"`
 	Calls        []call                   `json:"calls"`
 	Traffic      int64                    `json:"traffic"`
+	Lines        int64                    `json:"lines,omitempty"`   // of standard error, in the traffic
 	Open         opened                   `json:"open"`              // the form that was, last
 	Problem      string                   `json:"problem,omitempty"` // why calls are not kept
 	HTTP         bool                     `json:"http,omitempty"`    // curl can make the calls
@@ -66,8 +67,9 @@ type state struct {
 }
 
 func (i pages) snapshot() state {
+	rows := i.store.Rows(record.Query{})
 	s := state{Target: visible.Line(i.options.Target, visible.Name), Program: i.options.Version, Questions: i.asked.waiting(), Calls: i.calls.recent(),
-		Traffic: i.store.Rows(record.Query{}).Total}
+		Traffic: rows.Total, Lines: rows.Lines}
 	s.Open, s.Problem = i.history.last()
 	reached, _ := i.reach.get()
 	s.HTTP = reached != ""

@@ -73,7 +73,10 @@ func TestReadView(t *testing.T) {
 		if code = ask(t, i, "GET", "/api/view?tool=none", "", &v); code != http.StatusConflict || v.Error != errNoView.Error() {
 			t.Errorf("without a view: %d %s", code, v.Error)
 		}
-		if code = ask(t, i, "GET", "/api/view?tool=old", "", &v); c.fails == "" && code != http.StatusOK {
+		if c.fails != "" {
+			continue
+		}
+		if code = ask(t, i, "GET", "/api/view?tool=old", "", &v); code != http.StatusOK {
 			t.Errorf("the first form of the metadata: %d %s", code, v.Error)
 		}
 	}

@@ -37,6 +37,7 @@ type Store struct {
 	mu      sync.Mutex
 	rows    []*Row
 	next    int64
+	lines   int64 // rows of standard error, of all that there ever were
 	kept    int
 	open    map[string]*Row // requests without an answer, by connection, direction and id
 	agreed  map[string]bool // connections on which a revision was agreed
@@ -255,6 +256,9 @@ func (s *Store) add(row *Row, key string) {
 	s.mu.Lock()
 	s.next++
 	row.Seq = s.next
+	if row.Kind == "stderr" {
+		s.lines++
+	}
 	s.rows = append(s.rows, row)
 	s.kept += perRow + len(row.texts[0]) + row.more
 	if key != "" {
@@ -297,6 +301,7 @@ type Query struct {
 type Page struct {
 	Rows    []Row `json:"rows"`  // the newest first
 	Total   int64 `json:"total"` // of all that there ever were
+	Lines   int64 `json:"-"`     // how many of them are lines of standard error
 	Kept    int   `json:"kept"`
 	Dropped int64 `json:"dropped,omitempty"` // texts that came too fast to be kept
 }
@@ -311,7 +316,7 @@ func (s *Store) Rows(q Query) Page {
 	}
 	search := s.n
 	rows := s.rows[:len(s.rows):len(s.rows)]
-	p := Page{Rows: []Row{}, Total: s.next, Kept: len(rows), Dropped: s.dropped}
+	p := Page{Rows: []Row{}, Total: s.next, Lines: s.lines, Kept: len(rows), Dropped: s.dropped}
 	s.mu.Unlock()
 	text := newFinder(q.Text)
 	for n := range rows {

@@ -37,6 +37,9 @@ func TestStore(t *testing.T) {
 		recording.Entry{At: after(13), Dir: recording.In, Conn: "1", Text: []byte(`not JSON`)},
 		recording.Entry{At: after(13), Dir: recording.In, Conn: "2", Text: []byte(`{"id":1,"result":{}}`)},
 	)
+	if p := s.Rows(Query{}); p.Total != 6 || p.Lines != 1 {
+		t.Errorf("%d rows, %d of standard error", p.Total, p.Lines)
+	}
 	var got []string
 	for _, r := range s.Rows(Query{Limit: 100}).Rows {
 		got = append(got, fmt.Sprintf("%d %s %s %s %q %v %s", r.Seq, r.From, r.Kind, r.Method, r.Name, r.Took, r.Status))

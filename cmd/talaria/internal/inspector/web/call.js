@@ -39,6 +39,12 @@ export function enterForm() {
   to.focus()
 }
 
+// enterFault moves the focus to the first control with a problem, or to the button of an empty list.
+function enterFault() {
+  const wrong = document.querySelector('.ask :is(.field, [role=group]) > .bad')?.parentElement
+  ;(wrong?.querySelector('[aria-invalid=true]') ?? wrong?.querySelector('.inner :is(button, input, select, textarea)'))?.focus()
+}
+
 export function again(c) {
   const key = keyOf(kindOf(c), c.tool), d = page.drafts.get(key) ?? {}
   page.drafts.set(key, { ...d, node: null, json: null, load: c.arguments, call: c.id })
@@ -133,7 +139,9 @@ export function Try({ kind, tool, state, edit, back }) {
     setAll(true)
     setSide('result')
     const mine = newer(), wrong = await begin(kind, tool, text(), all, variants())
-    if (mine === newest.current) setIssues(wrong)
+    if (mine !== newest.current) return
+    setIssues(wrong)
+    if (wrong.length && !all) setTimeout(enterFault) // the call was refused
   }
   const calls = useRef(null)
   calls.current = form && run
@@ -182,7 +190,16 @@ export function Try({ kind, tool, state, edit, back }) {
   </main>`
 }
 
-function Description({ text }) {
+// flowing joins the lines of a docstring that were broken because they were full, and removes
+// the indentation that all lines except the first share.
+function flowing(text) {
+  const [first, ...rest] = text.trim().split('\n')
+  const indents = rest.filter(l => l.trim()).map(l => l.search(/\S/)), by = indents.length ? Math.min(...indents) : 0
+  return [first, ...rest.map(l => l.slice(by))].join('\n').replace(/(^\S[^\n]{48,}[^\n.:;!?])\n(?=[\p{L}("'`])/gmu, '$1 ')
+}
+
+function Description({ text: given }) {
+  const text = useMemo(() => flowing(given), [given])
   const [open, setOpen] = useState(false)
   const long = text.length > 300
   return html`<p class="description">${long && !open ? text.slice(0, 280) + '… ' : text}${long && html` <button class="quiet" aria-expanded=${open} onClick=${() => setOpen(!open)}>${open ? 'less' : 'more'}</button>`}</p>`
@@ -212,6 +229,7 @@ function Result({ call, cancel, http, repeat, edit, view: own }) {
   if (own) views.unshift('View')
   const chosen = views.includes(view) ? view : views[own && !own.live ? 1 : 0]
   useLayoutEffect(() => own?.see(chosen === 'View'), [chosen])
+  const doubted = call.state === 'done' && kindOf(call) === 'tool' && /^\s*(error|exception|traceback)\b/i.test(textOf(content?.[0]?.item) ?? '')
   const p = call.progress, [issues, pager] = usePages(call.issues ?? [], 5, 'faults')
   return html`<section class="result" aria-label=${'Call ' + call.id} data-state=${call.state}>
     <div class="bar"><span class=${'sign ' + call.state} aria-hidden="true">${signs[call.state]}</span>
@@ -225,6 +243,7 @@ function Result({ call, cancel, http, repeat, edit, view: own }) {
     ${call.state === 'running' && call.task && html`<p role="status">This call runs as a task: ${call.task.message || call.task.status.replace('_', ' ')}.</p>`}
     ${call.state === 'running' && kindOf(call) === 'event' && html`<p role="status">${count(call.events ?? 0, 'event')} received. The newest come first.</p>`}
     ${call.error && html`<div class="failure"><p>${call.error.message}</p>${call.error.code ? html`<p class="dim num">code ${call.error.code}</p>` : null}${call.error.data && html`<div tabindex="0" role="region" aria-label="Data of the error"><${Code} text=${call.error.data} /></div>`}</div>`}
+    ${doubted && html`<p class="warn" role="note">The text begins like an error, but the result does not set isError, so hosts treat the call as successful.</p>`}
     ${pager}${issues.length > 0 && html`<ul class="bad">${issues.map(i => html`<li>${seen(i.path) || 'the result'}: ${i.message}</li>`)}</ul>`}
     ${call.state !== 'running' && html`<div class="tabs acts"><span class="tabs" role="group" aria-label="How the result is shown">${views.map(v => html`<button aria-pressed=${v === chosen} onClick=${() => setView(v)}>${v}</button>`)}</span>
       <span class="space"></span>${!call.partial && html`<button class="quiet" onClick=${repeat}>Run again</button>`}${edit && html`<button class="quiet" onClick=${edit}>Edit</button>`}<${Copy} key=${call.id} call=${call} http=${http} /></div>`}
