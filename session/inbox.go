@@ -50,6 +50,7 @@ type inbox struct {
 	sent    scale.Rev       // of the last message that a stream took
 	batch   []scale.Message // read, opened, and not taken by a stream
 	writing *outStream      // it has taken the message sent, whose write is not over; nil if none has
+	marked  scale.Rev       // the store may count what comes up to it as read, and drop that
 	pending bool            // the box may have more
 	ended   bool            // the stream of reader has ended, and an older one is open here
 	told    scale.Rev       // the newest message of which a hint came
@@ -179,7 +180,7 @@ func (b *inbox) postHere(ctx context.Context, message, data []byte) (rev scale.R
 	}
 	s.mu.Lock()
 	reader, pos := b.reader, b.pos
-	// The store drops a message that counts as read, which one whose write fails is not.
+	// The store would count a message as read that is still written.
 	all := b.state == reading && !b.ended && !b.pending && !b.unsure && b.owed == 0 && len(b.batch) == 0 && pos == b.sent && b.writing == nil
 	s.mu.Unlock()
 	if !all || !s.outbox.budget.queue(len(message), s) {
@@ -260,6 +261,7 @@ func (b *inbox) take(ctx context.Context, out *outStream, last string) error {
 	idle := s.reason != nil || len(s.outbox.open) == 0
 	if !own && b.state == reading {
 		after = b.sent // what was read and not sent stays in the box
+		b.marked = max(b.marked, after)
 	}
 	s.mu.Unlock()
 	if idle {
@@ -425,29 +427,54 @@ func (b *inbox) makeRoom() {
 	}
 }
 
-// giveBack makes the store note that what follows b.pos was not given after all, up to rev.
-// s.mu is held.
-func (b *inbox) giveBack(rev scale.Rev) {
+// errBehind is the error of messages that another replica has to send, while the client does not
+// read those before them.
+var errBehind = errors.New("session: messages for another replica wait behind those that a client does not read")
+
+// giveBack makes the store note that what follows b.pos was not given after all, up to rev, and
+// adds messages again that it has dropped. s.mu is held.
+func (b *inbox) giveBack(rev scale.Rev, dropped ...scale.Message) {
 	b.owed = rev
 	b.manager.retry(func(ctx context.Context) error {
 		defer b.lock()()
 		b.session.mu.Lock()
-		me, pos, back := b.reader, b.pos, b.state == reading && b.owed > b.pos
+		me, pos, back, wait := b.reader, b.pos, b.state == reading && b.owed > b.pos, len(b.batch) > 0
+		if back && !wait {
+			b.marked = max(b.marked, pos)
+		}
 		b.session.mu.Unlock()
-		if !back {
-			return nil
+		switch {
+		case !back:
+			return b.restoreDropped(ctx, dropped)
+		case wait: // or the store would count it as read
+			return errBehind
 		}
 		_, err := b.manager.takeBox(ctx, scale.Take{Box: b.box, From: me, Reader: me, After: pos, TTL: b.manager.ttl()})
-		if errors.Is(err, scale.ErrNotReader) {
-			return nil // the next read finds that
-		}
-		if err == nil {
+		switch {
+		case errors.Is(err, scale.ErrNotReader): // the next read finds that
+		case err != nil:
+			return err
+		default:
 			b.session.mu.Lock()
 			b.owed = 0
 			b.session.mu.Unlock()
 		}
-		return err
+		return b.restoreDropped(ctx, dropped)
 	})
+}
+
+// restoreDropped adds messages to the box again that are not there.
+func (b *inbox) restoreDropped(ctx context.Context, messages []scale.Message) error {
+	for _, m := range messages {
+		list, _, err := b.manager.readBox(ctx, b.box, m.Rev-1, "")
+		if err == nil && (len(list) == 0 || list[0].Rev != m.Rev) {
+			_, _, err = b.append(ctx, scale.AppendOp{Data: b.sealed(m.Data), Keep: 4 * inboxBytes})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // passOn appends messages again that were read here by the reader was, and not sent, as
@@ -547,9 +574,14 @@ func (b *inbox) restoreUnsent(out *outStream, message []byte) bool {
 	case out.reader == "":
 		return false
 	case b.state == reading && b.reader == out.reader && b.sent == out.sent:
-		again := scale.Message{Rev: out.sent, Data: message}
+		again, dropped := scale.Message{Rev: out.sent, Data: message}, b.marked >= b.sent // by the store, perhaps
 		b.sent, out.sent = out.before, out.before
-		if box.budget.unqueue(-len(message)); box.hold(len(message)) { // it waits again
+		if dropped {
+			last := append([]scale.Message{again}, b.batch...)
+			box.free(bytesOf(b.batch))
+			b.batch, b.pos, b.pending = nil, b.sent, true
+			b.giveBack(max(last[len(last)-1].Rev, b.owed), again)
+		} else if box.budget.unqueue(-len(message)); box.hold(len(message)) { // it waits again
 			b.batch = slices.Insert(b.batch, 0, again)
 		}
 	default: // another reader has begun after the message

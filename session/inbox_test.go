@@ -491,6 +491,31 @@ func TestPostWriteFailsBesideMany(t *testing.T) {
 	}
 }
 
+// The same, where what waited behind the message has made room for those of other clients.
+func TestPostWriteFailsWithoutRoom(t *testing.T) {
+	withStream(t, 1, func(t *testing.T, r *replicas, id string, first *get) {
+		first.full = make(chan struct{})
+		r.post(0, id, "a")
+		synctest.Wait()
+		r.post(0, id, "b", "c")
+		first.full <- struct{}{}
+		synctest.Wait()
+		r.at(0, id).dropUnread()
+		synctest.Wait()
+		long := strings.Repeat("x", defaultHistory)
+		r.post(0, id, long, long)
+		first.breakOff()
+		close(first.full)
+		<-first.done
+		next := r.get(0, id, first.last(0))
+		time.Sleep(11 * time.Second)
+		if got, _ := next.messages(); !slices.Equal(got, []string{"c", long, long, "b"}) {
+			t.Errorf("the stream has brought %.1q", got)
+		}
+		next.leave()
+	})
+}
+
 // An older connection whose client is gone, which nothing has noticed, takes nothing from a
 // client that has resumed its stream elsewhere.
 func TestPostHalfOpenStream(t *testing.T) {

@@ -2,6 +2,8 @@ package session
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -74,6 +76,39 @@ func TestInboxSealedWithNewKey(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The same, where a client does not read what comes before such a message, and much follows it.
+func TestInboxSealedWithNewKeyBesideMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReplicasWith(t, 2, newShaky(), func(i int, c *Config) {
+			if i == 1 {
+				c.Seal = sealer(t, newKey, oldKey)
+			}
+		})
+		defer r.close()
+		id := r.open(0)
+		g := r.get(0, id, "")
+		synctest.Wait()
+		g.full = make(chan struct{})
+		r.post(0, id, "a")
+		synctest.Wait()
+		r.post(0, id, "b", "c")
+		r.post(1, id, "d")
+		g.full <- struct{}{}
+		time.Sleep(10 * time.Second)
+		long := strings.Repeat("x", defaultHistory)
+		r.post(0, id, long, long)
+		g.breakOff()
+		close(g.full)
+		<-g.done
+		next := r.get(1, id, "")
+		time.Sleep(10 * time.Second)
+		if got, _ := next.messages(); !slices.Equal(got, []string{"b", "c", "d", long, long}) {
+			t.Errorf("the stream has brought %.1q", got)
+		}
+		next.leave()
+	})
 }
 
 // A message that no key opens any more is in the way of others for a day.
