@@ -15,8 +15,9 @@ import (
 
 // Limits of proofs.
 const (
-	proofAge  = time.Minute // how old one may be, or how far ahead
-	maxProofs = 1_000       // kept of each of 256 partitions
+	proofAge     = time.Minute // how old one may be, or how far ahead
+	maxProofs    = 1_000       // kept of each of 256 partitions
+	proofsOfUser = 256         // kept of each user
 )
 
 // proof returns the thumbprint of the key that a proof for an endpoint has proven,

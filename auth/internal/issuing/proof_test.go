@@ -5,6 +5,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"github.com/talaria-go/mcp/scale"
 )
 
 // A key counts as proven by one good proof of this request, used once.
@@ -47,12 +50,13 @@ func TestProofs(t *testing.T) {
 		}
 		return compact
 	}
+	user := "alice"
 	proven := func(proofs ...string) (string, error) {
 		r := httptest.NewRequest(http.MethodPost, "/auth/token", nil)
 		for _, p := range proofs {
 			r.Header.Add("DPoP", p)
 		}
-		return s.proven(r)
+		return s.proven(r, user)
 	}
 	good := proof("dpop+jwt", nil)
 	first, err := proven(good)
@@ -79,5 +83,22 @@ func TestProofs(t *testing.T) {
 		if key, err := proven(proofs...); err == nil {
 			t.Errorf("%s: %q", name, key)
 		}
+	}
+	// Whoever spends a share of proofs spends that of no other user, but no user takes a proof of another.
+	user = "mallory"
+	for i := range proofsOfUser {
+		if _, err := proven(proof("dpop+jwt", nil)); err != nil {
+			t.Fatalf("proof %d: %v", i, err)
+		}
+	}
+	if _, err := proven(proof("dpop+jwt", nil)); !errors.Is(err, scale.ErrFull) {
+		t.Errorf("a proof beyond the share: %v", err)
+	}
+	user = "bob"
+	if _, err := proven(proof("dpop+jwt", nil)); err != nil {
+		t.Errorf("another user: %v", err)
+	}
+	if _, err := proven(good); err == nil || errors.Is(err, scale.ErrFull) {
+		t.Errorf("the proof of another user: %v", err)
 	}
 }

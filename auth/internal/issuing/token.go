@@ -121,10 +121,11 @@ func (s *Server) Login(ctx context.Context, user string, req *Request, set func(
 	return s.sealed("code", user, req.ID, 0, end, Hash(req.Redirect), req.challenge, req.key), nil
 }
 
-// proven returns the thumbprint of the key that a token request has proven to
+// proven returns the thumbprint of the key that a token request of a user has proven to
 // have (RFC 9449, section 5); "" if it does not try. The store keeps each proof for
-// two minutes, so that no replica takes it twice.
-func (s *Server) proven(r *http.Request) (thumbprint string, err error) {
+// two minutes, so that no replica takes it twice: first in the share of the user, so that
+// one user cannot fill what all have.
+func (s *Server) proven(r *http.Request, user string) (thumbprint string, err error) {
 	thumbprint, id, err := proof(r, s.c.Issuer+"/token")
 	if err != nil {
 		return "", &refusal{"invalid_dpop_proof", err.Error(), nil}
@@ -132,16 +133,24 @@ func (s *Server) proven(r *http.Request) (thumbprint string, err error) {
 	if thumbprint == "" {
 		return "", nil
 	}
-	done, err := s.Keeper.store.Put(r.Context(), scale.Write{
-		Key: s.Keeper.Key("login-proof", thumbprint+" "+id), Value: []byte{}, TTL: 2*proofAge + 30*time.Second, Limit: "proofs", Max: maxProofs,
-	})
-	if err == nil {
-		err = done[0].Err
+	all, own := s.Keeper.Key("login-proof", thumbprint+" "+id), s.Keeper.Key("login-proof-share", user)
+	for _, w := range []scale.Write{
+		{Key: scale.Key{Partition: own.Partition, Name: all.Name}, Limit: own.Name, Max: proofsOfUser},
+		{Key: all, Limit: "proofs", Max: maxProofs},
+	} {
+		w.Value, w.TTL = []byte{}, 2*proofAge+30*time.Second
+		done, err := s.Keeper.store.Put(r.Context(), w)
+		if err == nil {
+			err = done[0].Err
+		}
+		if errors.Is(err, scale.ErrChanged) {
+			return "", &refusal{"invalid_dpop_proof", "the proof was used before", nil}
+		}
+		if err != nil {
+			return "", err
+		}
 	}
-	if errors.Is(err, scale.ErrChanged) {
-		return "", &refusal{"invalid_dpop_proof", "the proof was used before", nil}
-	}
-	return thumbprint, err
+	return thumbprint, nil
 }
 
 // redeem gives tokens for a code. A code that comes twice, or with a wrong proof
@@ -152,7 +161,7 @@ func (s *Server) redeem(w http.ResponseWriter, r *http.Request, c *Client) error
 	if !ok || !time.Now().Before(t.end) {
 		return invalid("the code is unknown, used or too old")
 	}
-	key, err := s.proven(r)
+	key, err := s.proven(r, t.user)
 	if err != nil {
 		return err
 	}
@@ -215,7 +224,7 @@ func (s *Server) refresh(w http.ResponseWriter, r *http.Request, c *Client) erro
 	if !ok || !time.Now().Before(t.end) {
 		return invalid("the refresh token is unknown, revoked or too old")
 	}
-	key, err := s.proven(r)
+	key, err := s.proven(r, t.user)
 	if err != nil {
 		return err
 	}
