@@ -72,6 +72,7 @@ type connLink struct {
 	unwritten int           // what the connection has not taken yet, see maxUnwritten
 	room      chan struct{} // closed when there is room again; nil if no caller waits for it
 	closed    bool
+	shut      bool          // the connection is closed
 	closing   chan struct{} // closed when Close begins
 	ended     chan struct{} // closed when Close is done
 	err       error         // of Close
@@ -79,26 +80,31 @@ type connLink struct {
 
 // read gives what comes to the receiver until the connection ends. It is the
 // link's goroutine. After Close has begun nothing is passed on, and the end is
-// not a loss.
+// not a loss. It is still read, since a server may write before it ends.
 func (l *connLink) read() {
 	for {
 		message, err := l.conn.Read()
-		if l.isClosed() {
+		l.mu.Lock()
+		closed, shut := l.closed, l.shut
+		l.mu.Unlock()
+		long, tooLong := errors.AsType[*transport.TooLongError](err)
+		switch {
+		case shut:
 			return
-		}
-		if err == nil {
-			l.to.Receive(message, nil)
-			continue
-		}
-		if long, ok := errors.AsType[*transport.TooLongError](err); ok {
+		case err != nil && !tooLong:
+			if !closed {
+				l.to.Lost(err)
+			}
+			return
+		case closed:
+		case tooLong:
 			if long.Option == "" {
 				long.Option = l.option
 			}
 			TooLong(l.to, long)
-			continue
+		default:
+			l.to.Receive(message, nil)
 		}
-		l.to.Lost(err)
-		return
 	}
 }
 
@@ -213,6 +219,9 @@ func (l *connLink) Close(ctx context.Context) error {
 	} else {
 		l.err = safely.Known(safely.Try(l.conn.Close))
 	}
+	l.mu.Lock()
+	l.shut = true
+	l.mu.Unlock()
 	l.leave()
 	close(l.ended)
 	return l.err

@@ -195,6 +195,40 @@ func TestLinkCloseUnread(t *testing.T) {
 	})
 }
 
+// lastWords is a connection whose peer writes when it is to end, and waits until that is read.
+type lastWords struct {
+	transport.Conn
+	peer transport.Conn
+}
+
+func (c *lastWords) Shutdown(context.Context) error {
+	for range 1000 { // more than a Pipe holds
+		if err := c.peer.Write([]byte("{}")); err != nil {
+			return err
+		}
+	}
+	return c.Close()
+}
+
+// What a peer writes after Close has begun is read, and not passed on.
+func TestLinkCloseReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := transport.Pipe()
+		to := linktest.NewRecorder(t)
+		l, err := link.OverConn("", func(context.Context) (transport.Conn, error) { return &lastWords{near, far}, nil }).Open(t.Context(), to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if err := l.Close(t.Context()); err != nil || time.Since(began) > 0 {
+			t.Errorf("Close took %s: %v", time.Since(began), err)
+		}
+		if got := to.Texts(); len(got) > 0 {
+			t.Errorf("%d messages are passed on", len(got))
+		}
+	})
+}
+
 // The request is told whose answer was too long, wherever its id stands, and
 // the others go on. Whose it was that has no id, nobody knows: no request fails.
 func TestLinkTooLong(t *testing.T) {
