@@ -52,8 +52,9 @@ type proxy struct {
 type connKey struct{}
 
 type exchange struct {
-	conn  string
-	begin time.Time
+	conn     string
+	begin    time.Time
+	switched bool // what follows is no HTTP
 }
 
 func (p *proxy) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
@@ -64,28 +65,38 @@ func (p *proxy) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	// Otherwise net/http closes the body of the request when the answer begins. If it is not
 	// yet known there that the body has ended, the transport fails, and cuts the answer off.
 	_ = http.NewResponseController(rw).EnableFullDuplex() // HTTP/2 is, and a test need not be
-	e := exchange{strconv.FormatInt(p.n.Add(1), 10), time.Now()}
+	e := &exchange{conn: strconv.FormatInt(p.n.Add(1), 10), begin: time.Now()}
 	r = r.WithContext(context.WithValue(r.Context(), connKey{}, e))
-	if r.Body != nil && r.Body != http.NoBody {
-		r.Body = &body{ReadCloser: r.Body, to: &whole{w: p.w, dir: recording.Out, conn: e.conn}}
+	in := r.Body
+	if in == nil || in == http.NoBody {
+		p.pass.ServeHTTP(rw, r)
+		return
 	}
+	r.Body = &body{ReadCloser: in, to: &whole{w: p.w, dir: recording.Out, conn: e.conn}}
 	p.pass.ServeHTTP(rw, r)
+	// With full duplex, net/http panics when it reads the rest of the body after the handler
+	// (golang/go#68560). Close reads it here; the answer does not wait for that.
+	if !e.switched {
+		_ = http.NewResponseController(rw).Flush()
+		_ = in.Close()
+	}
 }
 
 // note says how a request was answered, status 0 if it was not.
 func (p *proxy) note(r *http.Request, status int, format string, args ...any) {
-	e, _ := r.Context().Value(connKey{}).(exchange)
+	e, _ := r.Context().Value(connKey{}).(*exchange)
 	text := fmt.Appendf(nil, "%s %s ", r.Method, r.URL.Path)
 	p.w.Add(recording.Entry{Dir: recording.Note, Conn: e.conn, HTTP: status, Text: fmt.Appendf(text, format, args...)})
 }
 
 // answered is called with the head of a response.
 func (p *proxy) answered(resp *http.Response) error {
-	e, _ := resp.Request.Context().Value(connKey{}).(exchange)
+	e, _ := resp.Request.Context().Value(connKey{}).(*exchange)
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	p.note(resp.Request, resp.StatusCode, "HTTP %d %s after %v", resp.StatusCode, kind, time.Since(e.begin).Round(10*time.Microsecond))
 	switch {
-	case resp.StatusCode == http.StatusSwitchingProtocols: // what follows is no HTTP
+	case resp.StatusCode == http.StatusSwitchingProtocols:
+		e.switched = true
 	case kind == "text/event-stream":
 		resp.Body = &body{ReadCloser: resp.Body, to: &events{whole: whole{w: p.w, dir: recording.In, conn: e.conn}}}
 	default:

@@ -1,11 +1,15 @@
 package record
 
 import (
+	"bytes"
 	"io"
+	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/talaria-go/mcp/internal/tooling/recording"
@@ -71,5 +75,43 @@ func TestProxyEarlyAnswer(t *testing.T) {
 	close(begun)
 	if text, err := io.ReadAll(resp.Body); err != nil || string(text) != "first, last" {
 		t.Errorf("got %q, %v", text, err)
+	}
+}
+
+// TestProxyUnreadBody checks that a request whose body nobody has read leaves its connection
+// in use, and the log empty.
+func TestProxyUnreadBody(t *testing.T) {
+	gone := httptest.NewServer(nil)
+	to, err := url.Parse(gone.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Close()
+	w := recording.NewWriter(io.Discard, MaxFile)
+	defer w.Close()
+	var logged bytes.Buffer // by one goroutine at a time: log.Logger has a lock
+	var conns atomic.Int64
+	front := httptest.NewUnstartedServer(nil)
+	front.Config.Handler = Proxy(w, to, front.Listener.Addr().String())
+	front.Config.ErrorLog = log.New(&logged, "", 0)
+	front.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			conns.Add(1)
+		}
+	}
+	front.Start()
+	for range 20 {
+		resp, err := front.Client().Post(front.URL, "application/json", strings.NewReader(`{"id":1}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != http.StatusBadGateway {
+			t.Errorf("got %d, %v", resp.StatusCode, err)
+		}
+		_ = resp.Body.Close()
+	}
+	front.Close()
+	if logged.Len() > 0 || conns.Load() != 1 {
+		t.Errorf("%d connections, logged:\n%s", conns.Load(), logged.String())
 	}
 }
