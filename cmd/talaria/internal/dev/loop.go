@@ -83,6 +83,9 @@ func (l *Loop) Run(ctx context.Context) error {
 			made = <-done
 		}
 		stop(nil)
+		if ctx.Err() != nil { // which may be why it failed
+			break
+		}
 		if made.sources.found() {
 			sources, seen = made.sources, seen.renewed(l.Scan(made.sources), began)
 		}

@@ -239,3 +239,30 @@ func TestIntervals(t *testing.T) {
 		})
 	}
 }
+
+// TestLoopEnds checks that a first build that fails with the end of the context is no error,
+// also if the loop sees both at once.
+func TestLoopEnds(t *testing.T) {
+	for range 20 { // select takes either
+		synctest.Test(t, func(t *testing.T) {
+			ctx, stop := context.WithCancel(t.Context())
+			looks := make(chan struct{})
+			l := Loop{
+				Make: func(context.Context) (Sources, string, error) {
+					<-looks
+					stop()
+					return Sources{}, "", errors.New("killed")
+				},
+				Scan: func(Sources) Snapshot {
+					close(looks)
+					synctest.Wait()
+					return nil
+				},
+				Failed: func(err error) { t.Errorf("failed: %v", err) },
+			}
+			if err := l.Run(ctx); err != nil {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
