@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/auth"
-	"github.com/talaria-go/mcp/auth/internal/issuing"
 	"github.com/talaria-go/mcp/frame"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/seal"
@@ -103,7 +102,7 @@ func (c *connector) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !ok:
 		b.pages.fault(w, http.StatusForbidden, over)
-	case !issuing.SameSite(r) || !b.browsers.isAt(r, t.Browser):
+	case !b.entrance.protocol.SameSite(r) || !b.browsers.isAt(r, t.Browser):
 		b.pages.fault(w, http.StatusForbidden, "Your browser kept no cookie (a proxy may have changed it), or this was begun in another one. Open the link again.")
 	case r.PostForm.Get("answer") == "deny":
 		b.pages.show(w, http.StatusOK, "done", map[string]any{"Title": "Nothing was connected", "Text": "You may close this page."})

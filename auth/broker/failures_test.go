@@ -329,19 +329,27 @@ func TestServiceAfterMiddleware(t *testing.T) {
 
 // The form of the connect page is taken from that page alone.
 func TestConnectFromAnotherSite(t *testing.T) {
-	for site, want := range map[string]int{"same-origin": 303, "": 303, "cross-site": 403, "same-site": 403, "none": 403} {
+	for from, want := range map[string]int{
+		"same-origin": 303, "": 303, "cross-site": 403, "same-site": 403, "none": 403,
+		" " + self: 303, " https://evil.example": 403, " null": 403, "cross-site " + self: 403, " " + self + ".evil.example": 403,
+	} {
+		site, origin, _ := strings.Cut(from, " ")
 		s := newShop(t, 1, false)
 		b := s.browser()
 		_, page, _ := b.open(s.linkOf("alice"), nil)
 		form := url.Values{"form": {hiddenForm.FindStringSubmatch(page)[1]}, "answer": {"connect"}}
 		r := httptest.NewRequest(http.MethodPost, self+"/connect", strings.NewReader(form.Encode()))
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		r.Header.Set("Sec-Fetch-Site", site)
+		for name, value := range map[string]string{"Sec-Fetch-Site": site, "Origin": origin} {
+			if value != "" {
+				r.Header.Set(name, value)
+			}
+		}
 		for _, c := range b.jar.Cookies(r.URL) {
 			r.AddCookie(c)
 		}
 		if rec := s.serve(r); rec.Code != want {
-			t.Errorf("%q: status %d, want %d", site, rec.Code, want)
+			t.Errorf("%q: status %d, want %d", from, rec.Code, want)
 		}
 	}
 }

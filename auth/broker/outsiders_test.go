@@ -499,7 +499,8 @@ func TestOddConsents(t *testing.T) {
 		want       int
 	}{
 		"as the page": {"same-origin", plain, false, false, 303}, "an old browser": {"", plain, false, false, 303}, "another host": {"same-site", plain, false, false, 403}, "another site": {"cross-site", plain, false, false, 403},
-		"by hand": {"none", plain, false, false, 403}, "two sites": {"same-origin, cross-site", plain, false, false, 403}, "text": {"", "text/plain", false, false, 403}, "JSON": {"", "application/json", false, false, 403},
+		"an old browser with an origin": {" " + self, plain, false, false, 303}, "an old browser elsewhere": {" https://evil.example", plain, false, false, 403}, "an old browser in a frame": {" null", plain, false, false, 403},
+		"by hand": {"none", plain, false, false, 403}, "two sites": {"same-origin,cross-site", plain, false, false, 403}, "text": {"", "text/plain", false, false, 403}, "JSON": {"", "application/json", false, false, 403},
 		"parts": {"", "multipart/form-data; boundary=x", false, false, 403}, "in the URL": {"", plain, true, false, 403}, "another cookie first": {"", plain, false, true, 403},
 	} {
 		b := w.browser()
@@ -509,8 +510,11 @@ func TestOddConsents(t *testing.T) {
 		}
 		r := httptest.NewRequest(http.MethodPost, address, strings.NewReader(body))
 		r.Header.Set("Content-Type", c.kind)
-		if c.site != "" {
-			r.Header.Set("Sec-Fetch-Site", c.site)
+		site, origin, _ := strings.Cut(c.site, " ")
+		for name, value := range map[string]string{"Sec-Fetch-Site": site, "Origin": origin} {
+			if value != "" {
+				r.Header.Set(name, value)
+			}
 		}
 		cookies := b.jar.Cookies(r.URL)
 		if c.tossed {

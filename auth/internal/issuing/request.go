@@ -165,16 +165,19 @@ func Hash(text string) string {
 }
 
 // SameSite reports whether a form comes from a page of this server, as far as the
-// browser says.
-func SameSite(r *http.Request) bool {
-	from := r.Header.Get("Sec-Fetch-Site")
-	return from == "" || from == "same-origin"
+// browser says: by Sec-Fetch-Site, or by Origin if it does not send that.
+func (s *Server) SameSite(r *http.Request) bool {
+	if from := r.Header.Get("Sec-Fetch-Site"); from != "" {
+		return from == "same-origin"
+	}
+	origin := r.Header.Get("Origin")
+	return origin == "" || strings.HasPrefix(strings.ToLower(s.c.Issuer)+"/", origin+"/")
 }
 
 // consent takes the user's answer. Scopes that the user has taken out are not
 // granted; offline_access, which the page does not show, goes with the others.
 func (s *Server) consent(w http.ResponseWriter, r *http.Request) {
-	if !SameSite(r) {
+	if !s.SameSite(r) {
 		s.c.Fault(w, r, http.StatusForbidden, "The answer came from a page of another site. Begin again in the program.")
 		return
 	}
