@@ -80,7 +80,9 @@ func (d *devCommand) command() *cobra.Command {
 }
 
 func (d *devCommand) run(ctx context.Context, pkg string) (err error) {
-	ctx, d.end = terminal.UntilSignal(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signalled, stop := terminal.UntilSignal(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	ctx, d.end = context.WithCancel(signalled)
 	defer d.end()
 	d.left, d.served = context.Background(), make(chan error, 1)
 	if d.http == "" {
@@ -113,7 +115,7 @@ func (d *devCommand) run(ctx context.Context, pkg string) (err error) {
 	case d.offered != nil:
 		d.end()
 		return errors.Join(<-d.served, d.offered.Close())
-	case d.stay != nil && d.left.Err() != nil: // without a program, and not by a signal
+	case d.stay != nil && d.left.Err() != nil && signalled.Err() == nil: // without a program
 		return failed(exitTool, nil)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/talaria-go/mcp/client"
+	"github.com/talaria-go/mcp/cmd/talaria/internal/console"
 	"github.com/talaria-go/mcp/internal/test/testdep"
 	"github.com/talaria-go/mcp/protocol"
 )
@@ -331,5 +333,26 @@ func TestDevUsage(t *testing.T) {
 	if got := talaria(t, "", "dev", "."); got.code != exitTool || !strings.Contains(got.stderr, "waiting for a change") {
 		t.Errorf("got %+v", got)
 	}
+	// A signal does so, too; it is no failure, also if standard input has ended before.
+	ctx, signal := context.WithCancel(t.Context())
+	var stderr endsAt
+	stderr.end = signal
+	code := run(ctx, []string{"dev", "."}, &console.Console{In: strings.NewReader(""), Out: io.Discard, Err: &stderr})
+	if code != exitOK || !strings.Contains(stderr.String(), "waiting for a change") {
+		t.Errorf("a signal: got %d %s", code, stderr.String())
+	}
 	m.leavesNothing()
+}
+
+// endsAt is a standard error that ends a context when the wait for a change begins.
+type endsAt struct {
+	syncBuffer
+	end func()
+}
+
+func (w *endsAt) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), "waiting for a change") {
+		w.end()
+	}
+	return w.syncBuffer.Write(p)
 }
