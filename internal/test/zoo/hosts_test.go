@@ -11,9 +11,10 @@ import (
 // Of what hosts refuse or change, a schema that is made from a type has names of
 // members, which are the author's, recursion, and values of any type.
 func TestHostsTakeTheZoo(t *testing.T) {
-	types := map[string]map[string]bool{}
+	types, bytes := map[string]map[string]bool{}, 0
 	for _, c := range Cases() {
 		tool := protocol.Tool{Name: "t", Description: "d", InputSchema: c.Plan.Internal(facts.Private{}).Narrow}
+		bytes += len(tool.InputSchema)
 		for _, f := range hostrules.Check("", []protocol.Tool{tool}) {
 			if !f.Rule.Fails {
 				continue
@@ -27,7 +28,8 @@ func TestHostsTakeTheZoo(t *testing.T) {
 			}
 		}
 	}
-	if len(types["member"]) != 5 || len(types["ref"]) != 10 {
-		t.Errorf("%d types have such names, want 5; %d recur, want 10", len(types["member"]), len(types["ref"]))
+	if len(types["member"]) != 5 || len(types["ref"]) != 10 || len(types["type-none"]) != 9 {
+		t.Errorf("%d types have such names, want 5; %d recur, want 10; %d have values of any type, want 9", len(types["member"]), len(types["ref"]), len(types["type-none"]))
 	}
+	t.Logf("%d types, %d bytes", len(Cases()), bytes)
 }
