@@ -107,26 +107,57 @@ func BenchmarkUnwanted(b *testing.B) {
 }
 
 // hanging is a transport of endpoints that agree, of which those below /hang then do not
-// answer. It notes the events of the others.
+// answer, those below /drip answer a byte every 10 ms, and those below /flood a gigabyte. It
+// notes the events of the others.
 type hanging struct{ events chan struct{} }
 
 // RoundTrip implements http.RoundTripper.
 func (h hanging) RoundTrip(r *http.Request) (*http.Response, error) {
 	res, err := echo{}.RoundTrip(r)
-	switch {
+	switch kind, _, _ := strings.Cut(r.URL.Path[1:], "/"); {
 	case err != nil || strings.HasPrefix(r.Header.Get("Webhook-Id"), "msg_verification_"):
-	case strings.HasPrefix(r.URL.Path, "/hang"):
+	case kind == "hang":
 		<-r.Context().Done()
 		return nil, r.Context().Err()
+	case kind == "drip":
+		res.Body = io.NopCloser(drip{r.Context()})
+	case kind == "flood":
+		res.Body = io.NopCloser(io.LimitReader(zeros{}, 1<<30))
 	default:
 		h.events <- struct{}{}
 	}
 	return res, err
 }
 
-// BenchmarkHanging compares how long an event takes to an endpoint of one principal, with and
-// without another one whose 100 endpoints hang, in turns. An iteration is 100 events at each.
-func BenchmarkHanging(b *testing.B) {
+// drip is a text that comes byte by byte, as long as ctx lasts.
+type drip struct{ ctx context.Context }
+
+// Read implements io.Reader.
+func (d drip) Read(p []byte) (int, error) {
+	select {
+	case <-d.ctx.Done():
+		return 0, d.ctx.Err()
+	case <-time.After(10 * time.Millisecond):
+		return min(len(p), 1), nil
+	}
+}
+
+// zeros is a text without end.
+type zeros struct{}
+
+// Read implements io.Reader.
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+// BenchmarkBadEndpoints compares how long an event takes to an endpoint of one principal, with
+// and without another one whose 100 endpoints hang, drip or answer a gigabyte, in turns. An
+// iteration is 100 events at each.
+func BenchmarkBadEndpoints(b *testing.B) {
+	for _, kind := range []string{"hang", "drip", "flood"} {
+		b.Run(kind, func(b *testing.B) { besideEndpoints(b, kind) })
+	}
+}
+
+func besideEndpoints(b *testing.B, kind string) {
 	quiet := zerolog.Nop()
 	var servers [2]*mcp.Server
 	var endpoints [2]hanging
@@ -145,7 +176,7 @@ func BenchmarkHanging(b *testing.B) {
 		}
 		subscribe("ann", "/")
 		for n := range 100 * i {
-			subscribe("bob", fmt.Sprint("/hang/", n))
+			subscribe("bob", fmt.Sprint("/", kind, "/", n))
 		}
 	}
 	var took [2][]float64
