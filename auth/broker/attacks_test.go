@@ -258,6 +258,9 @@ func TestAttacksOnTheAnswer(t *testing.T) {
 		if status, _, to := b.open(self+"/callback?"+back[strings.Index(back, "state="):], nil); status != 303 || !strings.Contains(to, "error=server_error") {
 			t.Errorf("neither a code nor an error: %d to %q", status, to)
 		}
+		for _, more := range []string{"&code=y", "&iss=https%3A%2F%2Fid.example.com&iss=https%3A%2F%2Fevil.example.com", "&error=x&error=y", "&" + back[strings.Index(back, "state="):]} {
+			b.page("twice: "+more, 403, issuing.TextOver, b.allow(query(client))+more, nil)
+		}
 		back = b.allow(query(client))
 		b.page("other issuer", 403, "another provider than id.example.com", back+"&iss=https%3A%2F%2Fevil.example.com", nil)
 		mine, theirs := b.allow(query(client)), w.browser().allow(query(client))

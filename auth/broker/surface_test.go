@@ -199,25 +199,7 @@ func TestBoundTokens(t *testing.T) {
 	everywhere(t, func(t *testing.T, n int) {
 		w := newWorld(t, n, nil)
 		client := w.register(redirect)
-		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		proof := func() []string {
-			signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key}, (&jose.SignerOptions{EmbedJWK: true}).WithType("dpop+jwt"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			signed, err := signer.Sign([]byte(asJSON(map[string]any{"jti": rand.Text(), "htm": "POST", "htu": self + "/token", "iat": time.Now().Unix()})))
-			if err != nil {
-				t.Fatal(err)
-			}
-			text, err := signed.CompactSerialize()
-			if err != nil {
-				t.Fatal(err)
-			}
-			return []string{"DPoP", text}
-		}
+		proof := prover(t)
 		first := proof()
 		status, m := w.post("/token", codeForm(client, w.browser().login(query(client)).Get("code")), first...)
 		if status != 200 || m["token_type"] != "DPoP" {
@@ -239,6 +221,63 @@ func TestBoundTokens(t *testing.T) {
 			t.Errorf("with a proof: %d %v", status, m)
 		}
 	})
+}
+
+// prover returns a function that makes proofs of one new key for the token endpoint.
+func prover(t *testing.T) func() []string {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key}, (&jose.SignerOptions{EmbedJWK: true}).WithType("dpop+jwt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() []string {
+		signed, err := signer.Sign([]byte(asJSON(map[string]any{"jti": rand.Text(), "htm": "POST", "htu": self + "/token", "iat": time.Now().Unix()})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := signed.CompactSerialize()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []string{"DPoP", text}
+	}
+}
+
+// Whoever has a code or a token of a user, but not its key, uses up none of the
+// proofs that are kept of the user.
+func TestProofsOfThieves(t *testing.T) {
+	w := newWorld(t, 1, nil)
+	client := w.register(redirect)
+	proof, theirs := prover(t), prover(t)
+	used := codeForm(client, w.browser().login(query(client)).Get("code"))
+	status, m := w.post("/token", used, proof()...)
+	if status != 200 {
+		t.Fatalf("%d %v", status, m)
+	}
+	stolen := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {m["refresh_token"].(string)}, "client_id": {client}}
+	for range 300 {
+		if status, m := w.post("/token", stolen, theirs()...); status != 400 || m["error"] != "invalid_grant" {
+			t.Fatalf("another key: %d %v", status, m)
+		}
+	}
+	again := proof()
+	if status, m := w.post("/token", stolen, again...); status != 200 {
+		t.Errorf("the user's key: %d %v", status, m)
+	}
+	if status, m := w.post("/token", stolen, again...); status != 400 || m["error"] != "invalid_dpop_proof" {
+		t.Errorf("a proof again: %d %v", status, m)
+	}
+	for range 300 { // the first of them ends the login
+		if status, m := w.post("/token", used, theirs()...); status != 400 || m["error"] != "invalid_grant" {
+			t.Fatalf("a used code: %d %v", status, m)
+		}
+	}
+	if status, m := w.post("/token", codeForm(client, w.browser().login(query(client)).Get("code")), proof()...); status != 200 {
+		t.Errorf("the next login: %d %v", status, m)
+	}
 }
 
 // What users and browsers make the server keep is bounded.

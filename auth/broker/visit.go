@@ -151,10 +151,12 @@ func (v *visits) makeRoom(w http.ResponseWriter, r *http.Request, size int) {
 }
 
 // open returns the visit of a request, and deletes its cookie. Otherwise it returns
-// why there is none.
+// why there is none. An answer that says something twice is not taken (RFC 6749,
+// section 3.1).
 func (v *visits) open(w http.ResponseWriter, r *http.Request, service string) (*visit, string) {
-	state := r.URL.Query().Get("state")
-	if len(state) != 2*len(rand.Text()) {
+	q := r.URL.Query()
+	state := q.Get("state")
+	if len(state) != 2*len(rand.Text()) || max(len(q["state"]), len(q["code"]), len(q["iss"]), len(q["error"])) > 1 {
 		return nil, issuing.TextOver
 	}
 	for _, c := range v.of(r) {

@@ -56,7 +56,14 @@ func TestProofs(t *testing.T) {
 		for _, p := range proofs {
 			r.Header.Add("DPoP", p)
 		}
-		return s.proven(r, user)
+		key, use, err := s.proven(r, user)
+		if err == nil {
+			err = use()
+		}
+		if err != nil {
+			return "", err
+		}
+		return key, nil
 	}
 	good := proof("dpop+jwt", nil)
 	first, err := proven(good)

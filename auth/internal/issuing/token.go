@@ -122,35 +122,40 @@ func (s *Server) Login(ctx context.Context, user string, req *Request, set func(
 }
 
 // proven returns the thumbprint of the key that a token request of a user has proven to
-// have (RFC 9449, section 5); "" if it does not try. The store keeps each proof for
+// have (RFC 9449, section 5); "" if it does not try. use makes the store keep the proof for
 // two minutes, so that no replica takes it twice: first in the share of the user, so that
-// one user cannot fill what all have.
-func (s *Server) proven(r *http.Request, user string) (thumbprint string, err error) {
+// one user cannot fill what all have. It is called when the key is known to be the
+// right one, so that others cannot fill the user's share.
+func (s *Server) proven(r *http.Request, user string) (thumbprint string, use func() error, err error) {
 	thumbprint, id, err := proof(r, s.c.Issuer+"/token")
 	if err != nil {
-		return "", &refusal{"invalid_dpop_proof", err.Error(), nil}
+		return "", nil, &refusal{"invalid_dpop_proof", err.Error(), nil}
 	}
-	if thumbprint == "" {
-		return "", nil
-	}
-	all, own := s.Keeper.Key("login-proof", thumbprint+" "+id), s.Keeper.Key("login-proof-share", user)
-	for _, w := range []scale.Write{
-		{Key: scale.Key{Partition: own.Partition, Name: all.Name}, Limit: own.Name, Max: proofsOfUser},
-		{Key: all, Limit: "proofs", Max: maxProofs},
-	} {
-		w.Value, w.TTL = []byte{}, 2*proofAge+30*time.Second
-		done, err := s.Keeper.store.Put(r.Context(), w)
-		if err == nil {
-			err = done[0].Err
+	kept := thumbprint == ""
+	return thumbprint, func() error {
+		if kept {
+			return nil
 		}
-		if errors.Is(err, scale.ErrChanged) {
-			return "", &refusal{"invalid_dpop_proof", "the proof was used before", nil}
+		all, own := s.Keeper.Key("login-proof", thumbprint+" "+id), s.Keeper.Key("login-proof-share", user)
+		for _, w := range []scale.Write{
+			{Key: scale.Key{Partition: own.Partition, Name: all.Name}, Limit: own.Name, Max: proofsOfUser},
+			{Key: all, Limit: "proofs", Max: maxProofs},
+		} {
+			w.Value, w.TTL = []byte{}, 2*proofAge+30*time.Second
+			done, err := s.Keeper.store.Put(r.Context(), w)
+			if err == nil {
+				err = done[0].Err
+			}
+			if errors.Is(err, scale.ErrChanged) {
+				return &refusal{"invalid_dpop_proof", "the proof was used before", nil}
+			}
+			if err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return "", err
-		}
-	}
-	return thumbprint, nil
+		kept = true
+		return nil
+	}, nil
 }
 
 // redeem gives tokens for a code. A code that comes twice, or with a wrong proof
@@ -161,7 +166,7 @@ func (s *Server) redeem(w http.ResponseWriter, r *http.Request, c *Client) error
 	if !ok || !time.Now().Before(t.end) {
 		return invalid("the code is unknown, used or too old")
 	}
-	key, err := s.proven(r, t.user)
+	key, use, err := s.proven(r, t.user)
 	if err != nil {
 		return err
 	}
@@ -171,6 +176,11 @@ func (s *Server) redeem(w http.ResponseWriter, r *http.Request, c *Client) error
 	redeemed := rand.Text()
 	err = s.Users.Change(r.Context(), t.user, func(now *User) (bool, error) {
 		u, l = now, now.Logins[t.login]
+		if l != nil && (l.Number == 0 && (bound == "" || bound == key) || l.Number != 0 && l.Key == key) {
+			if err := use(); err != nil {
+				return false, err
+			}
+		}
 		wrong := ""
 		switch {
 		case l != nil && l.Redeemed == redeemed: // by a write without an answer
@@ -224,7 +234,7 @@ func (s *Server) refresh(w http.ResponseWriter, r *http.Request, c *Client) erro
 	if !ok || !time.Now().Before(t.end) {
 		return invalid("the refresh token is unknown, revoked or too old")
 	}
-	key, err := s.proven(r, t.user)
+	key, use, err := s.proven(r, t.user)
 	if err != nil {
 		return err
 	}
@@ -241,6 +251,9 @@ func (s *Server) refresh(w http.ResponseWriter, r *http.Request, c *Client) erro
 			return false, invalid("the refresh token is bound to another key")
 		case r.PostForm.Has("resource") && s.resource(r.PostForm) != l.Resource:
 			return false, &refusal{"invalid_target", "the resource is another than that of the refresh token", nil}
+		}
+		if err := use(); err != nil {
+			return false, err
 		}
 		scopes = l.Scopes
 		wanted := strings.Fields(r.PostForm.Get("scope"))
