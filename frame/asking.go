@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/talaria-go/mcp/internal/core"
+	"github.com/talaria-go/mcp/internal/facts"
 	"github.com/talaria-go/mcp/internal/jsonx"
 	"github.com/talaria-go/mcp/internal/wire"
 	"github.com/talaria-go/mcp/protocol"
@@ -73,6 +74,11 @@ func SampleQuestion(key string, params protocol.SampleParams, into *protocol.Sam
 			if len(params.Messages) == 0 || params.MaxTokens <= 0 {
 				return nil, errors.New("frame: sampling needs messages and a positive MaxTokens")
 			}
+			for i, m := range params.Messages {
+				if err := checkSample(m); err != nil {
+					return nil, fmt.Errorf("frame: sampling message %d: %w", i, err)
+				}
+			}
 			p := wire.SampleParamsFor(params, f.Revision())
 			if f.Revision().Has(protocol.FeatureSamplingTools) && f.ClientCapabilities().Sampling.Context == nil {
 				p.IncludeContext = "" // such a client has none to include
@@ -90,6 +96,27 @@ func SampleQuestion(key string, params protocol.SampleParams, into *protocol.Sam
 		},
 		Take: func(raw json.RawMessage) error { return jsonx.Unmarshal(raw, into) },
 	}}
+}
+
+// checkSample returns what clients refuse in a message of a conversation
+// (client/sampling of every revision).
+func checkSample(m protocol.SampleMessage) error {
+	switch {
+	case m.Role != protocol.RoleUser && m.Role != protocol.RoleAssistant:
+		return fmt.Errorf("it has role %q; it must be %q or %q", m.Role, protocol.RoleUser, protocol.RoleAssistant)
+	case len(m.Content) == 0:
+		return errors.New("it has no content")
+	}
+	for i, item := range m.Content {
+		switch item.(type) {
+		case protocol.ResourceLink, *protocol.ResourceLink, protocol.EmbeddedResource, *protocol.EmbeddedResource:
+			return fmt.Errorf("content item %d is a %T, which a model cannot read: send its text", i, item)
+		}
+		if err := protocol.Internal(facts.Private{}).CheckContent(i, item); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Sample asks the client's model; see SampleQuestion and mcp.Ask.

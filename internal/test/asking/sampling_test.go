@@ -121,3 +121,36 @@ func TestAnswersLackingMembers(t *testing.T) {
 		}
 	}
 }
+
+// What clients refuse in a conversation is an error of the handler, and is not sent.
+func TestSamplingRefused(t *testing.T) {
+	text := []protocol.Content{protocol.TextContent{Text: "look"}}
+	for want, m := range map[string]protocol.SampleMessage{
+		`sampling message 1: it has role "system"; it must be "user" or "assistant"`: {Role: "system", Content: text},
+		`sampling message 1: it has role ""`:                                         {Content: text},
+		`sampling message 1: it has no content`:                                      {Role: protocol.RoleUser},
+		`sampling message 1: content item 0 is a nil *protocol.TextContent`:          {Role: protocol.RoleUser, Content: []protocol.Content{(*protocol.TextContent)(nil)}},
+		`sampling message 1: content item 0: the image content has the MIMEType "png"`: {Role: protocol.RoleUser,
+			Content: []protocol.Content{protocol.ImageContent{Data: []byte("x"), MIMEType: "png"}}},
+		`sampling message 1: content item 1 is a protocol.ResourceLink, which a model cannot read`: {Role: protocol.RoleUser,
+			Content: append(text, protocol.ResourceLink{URI: "a:b", Name: "b"})},
+		`sampling message 1: content item 0 is a protocol.EmbeddedResource`: {Role: protocol.RoleUser,
+			Content: []protocol.Content{protocol.EmbeddedResource{Resource: protocol.ResourceContents{URI: "a:b", Text: "b"}}}},
+	} {
+		s := harness.Fixture(t, nil)
+		s.MustAdd(mcp.Tool("think", func(f *mcp.Frame, _ struct{}) (string, error) {
+			_, err := frame.Sample(f, "s", protocol.SampleParams{MaxTokens: 5, Messages: []protocol.SampleMessage{{Role: protocol.RoleUser, Content: text}, m}})
+			return "", err
+		}))
+		for _, rev := range testdep.Revisions() {
+			c := harness.NewAsked(t, s, rev, mcptest.Capabilities(protocol.ClientCapabilities{Sampling: &protocol.SamplingCapability{}}),
+				mcptest.OnRequest(protocol.MethodSample, func(json.RawMessage) (any, error) {
+					t.Errorf("%v: %s: the client was asked", rev, want)
+					return nil, protocol.Errorf(protocol.CodeInternal, "no")
+				}))
+			if got, err := c.TryCall("think", nil); err != nil || !got.IsError || !strings.Contains(got.Text(), want) {
+				t.Errorf("%v: %+v, %v, want %s", rev, got, err, want)
+			}
+		}
+	}
+}
