@@ -327,7 +327,7 @@ func (d *Dispatcher) serve(f *frame.Frame) (protocol.Result, error) {
 	if err != nil && errors.Is(err, wire.ErrInputRequired) {
 		return frame.Internal(facts.Private{}).InputRequired(f)
 	}
-	if err == nil && d.config.OnUnasked != nil {
+	if d.config.OnUnasked != nil {
 		if keys := frame.Internal(facts.Private{}).Unanswered(f); len(keys) > 0 {
 			d.config.OnUnasked(f, keys)
 		}

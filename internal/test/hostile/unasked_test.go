@@ -27,7 +27,11 @@ func TestDroppedQuestion(t *testing.T) {
 		t.Run(tr.Name, func(t *testing.T) {
 			var log harness.LogText
 			s := mcp.NewServer(mcp.Info{Name: "dropped", Version: "1"}, &mcp.Options{Logger: new(zerolog.New(&log))})
-			s.MustAdd(mcp.Tool("drop", drop), mcp.Prompt("drop", drop), mcp.Tool("ask", func(f *mcp.Frame, _ struct{}) (string, error) {
+			replace := func(f *mcp.Frame, _ struct{}) (string, error) {
+				_, err := mcp.Elicit[confirm](f, "sure", "Sure?")
+				return "", mcp.Errorf(mcp.CodeInternal, "could not ask: %v", err)
+			}
+			s.MustAdd(mcp.Tool("drop", drop), mcp.Prompt("drop", drop), mcp.Tool("replace", replace), mcp.Prompt("replace", replace), mcp.Tool("ask", func(f *mcp.Frame, _ struct{}) (string, error) {
 				_, err := mcp.Elicit[confirm](f, "sure", "Sure?")
 				return "asked", err
 			}))
@@ -39,10 +43,12 @@ func TestDroppedQuestion(t *testing.T) {
 			for range 2 {
 				p.Want(ask("tools/call", "drop"), "could not ask")
 				p.Want(ask("prompts/get", "drop"), "could not ask")
+				p.Want(ask("tools/call", "replace"), "could not ask")
+				p.Want(ask("prompts/get", "replace"), "could not ask")
 				p.Want(ask("tools/call", "ask"), "input_required")
 			}
-			if n := strings.Count(log.String(), "the user is not asked"); n != 2 || strings.Count(log.String(), `"method":"tools/call","name":"drop","questions":["sure"]`) != 1 {
-				t.Errorf("%d lines, want 2: %s", n, log.String())
+			if n := strings.Count(log.String(), "the user is not asked"); n != 4 || strings.Count(log.String(), `"method":"tools/call","name":"drop","questions":["sure"]`) != 1 {
+				t.Errorf("%d lines, want 4: %s", n, log.String())
 			}
 		})
 	}
