@@ -311,7 +311,7 @@ func (c *call) settle(ctx context.Context, err error) (json.RawMessage, error) {
 		}
 		return nil, failure
 	case err != nil:
-		return nil, err
+		return nil, c.conn.explain(err, c.start)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -259,11 +259,11 @@ func (conn *connection) blame(err error, since time.Time) error {
 	return &invalidMessageError{err, conn.invalid}
 }
 
-// explain adds to the error of waiting in vain since a time what may be the
-// reason.
+// explain adds to the error of waiting in vain since a time, or of a stream that
+// ended without the answer, what may be the reason.
 func (conn *connection) explain(failure error, since time.Time) error {
 	own, ok := failure.(*Error)
-	if !ok || own.kind != ErrTimeout && !conn.opening.Load() {
+	if !ok || own.kind != ErrTimeout && own.kind != ErrConnection && !conn.opening.Load() {
 		return failure
 	}
 	explained := *own

@@ -326,7 +326,8 @@ func kindOfFault(method string, fault *protocol.Error) error {
 			return ErrConnection
 		}
 	case protocol.CodeSessionNotFound: // which the HTTP status 404 also reports
-		if !strings.Contains(text, "session") {
+		// Some use it for a login that is missing, and for what is not there.
+		if strings.Contains(text, "timed out") || strings.Contains(text, "timeout") || strings.Contains(text, "time out") || strings.Contains(text, "deadline") {
 			return ErrTimeout
 		}
 	case codeRequestTimeout, codeGatewayTimeout:
