@@ -548,9 +548,9 @@ func (t *tool) typedOutput(c *compiler) (*output, error) {
 		r, value := reflect.ValueOf(out).Elem().Interface().(typedResult).parts()
 		switch {
 		case r == nil:
-			return nil, errors.New("the tool returned a nil *mcp.ResultOf, and no error")
+			return nil, t.badResult("cannot be sent", errors.New("it is a nil *mcp.ResultOf, and there is no error"))
 		case r.structured != nil:
-			return nil, errors.New("the structured content of a *mcp.ResultOf is its Value; leave Structured out")
+			return nil, t.badResult("cannot be sent", errors.New("the structured content of a *mcp.ResultOf is its Value; leave Structured out"))
 		case r.err != nil:
 			return nil, t.badResult("cannot be sent", r.err)
 		}

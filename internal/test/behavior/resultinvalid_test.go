@@ -60,6 +60,13 @@ func TestInvalidResults(t *testing.T) {
 			return &mcp.ResultOf[small]{Value: small{1}}, nil
 		}),
 			want: "does not match its output schema: /n"},
+		"a nil ResultOf": {tool: mcp.Tool("bad", func(*mcp.Frame, struct{}) (*mcp.ResultOf[small], error) { return nil, nil }),
+			want: "cannot be sent: it is a nil *mcp.ResultOf"},
+		"a ResultOf with Structured": {tool: mcp.Tool("bad", func(*mcp.Frame, struct{}) (*mcp.ResultOf[small], error) {
+			r := &mcp.ResultOf[small]{Value: small{5}}
+			r.Structured(1)
+			return r, nil
+		}), want: "cannot be sent: the structured content of a *mcp.ResultOf is its Value"},
 		"OutputSchema": {tool: mcp.Tool("bad", func(*mcp.Frame, struct{}) (*mcp.Result, error) {
 			return mcp.NewResult().Structured(map[string]int{"n": 1}), nil
 		},
