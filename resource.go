@@ -190,7 +190,10 @@ var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.\-]*:`)
 
 // schemed reports whether uri begins with a scheme (RFC 3986, section 3.1). It
 // is asked before the URI is parsed, because templates do not parse as one.
-func schemed(uri string) bool { return scheme.MatchString(uri) }
+// One letter before a single slash is the drive of a path.
+func schemed(uri string) bool {
+	return scheme.MatchString(uri) && !(len(uri) > 2 && uri[1] == ':' && (uri[2] == '\\' || uri[2] == '/' && !strings.HasPrefix(uri[2:], "//")))
+}
 
 // compileFixed adds a resource at one URI to c. If it returns errors, the
 // caller drops c.

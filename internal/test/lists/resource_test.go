@@ -54,6 +54,8 @@ func TestResourceFaults(t *testing.T) {
 		want string
 	}{
 		{"no scheme", mcp.Resource("config/app", harness.ReadText), "a URI begins with its scheme"},
+		{"a drive", mcp.Resource("C:/app", harness.ReadText), "a URI begins with its scheme"},
+		{"a drive, \\", mcp.Resource(`c:\app`, harness.ReadText), "a URI begins with its scheme"},
 		{"nil", mcp.Resource[*mcp.Frame, string]("a:b", nil), "the func is nil"},
 		{"nil template", mcp.Template[*mcp.Frame, id, string]("a:{id}", nil), "the func is nil"},
 		{"template without variables", mcp.Template("a:b", byID), "use mcp.Resource where there are none"},
@@ -264,6 +266,7 @@ func TestUnconfined(t *testing.T) {
 	for uri, want := range map[string]string{
 		"free:?q=../x": `"text":"q=../x"`, "free:?q=%2Fetc": `"text":"q=/etc"`,
 		"kept:?q=../x": `must not contain`, "kept:?q=%2Fetc": `absolute path`, "kept:?q=a..b": `"text":"q=a..b"`,
+		"kept:?q=a%2Fb": `"text":"q=a/b"`, "kept:?q=C:": "a drive", "kept:?q=C:%2Fx": "a drive",
 	} {
 		if got := ask("resources/read", fmt.Sprintf(`"uri":%q`, uri)); !strings.Contains(got, want) {
 			t.Errorf("%s: got %s, want %s", uri, got, want)
