@@ -96,7 +96,9 @@ type Options struct {
 	// rebinding.
 	AllowedHosts []string
 	// AllowedOrigins are the values of Origin that are served, as
-	// "https://app.example.com", besides the server's own; "*" means any.
+	// "https://app.example.com", besides the server's own; "*" means any. On
+	// loopback addresses the origins of loopback names are served, too, if
+	// AllowedHosts is empty.
 	AllowedOrigins []string
 	// StateKeys encrypt the state that modern clients carry between the rounds of
 	// a request. The first key encrypts, and all of them decrypt. Servers that

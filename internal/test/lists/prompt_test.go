@@ -116,6 +116,19 @@ func TestDeclaredArguments(t *testing.T) {
 	})
 }
 
+// TestPromptNotFound: an unknown prompt has a code of its own, what the func of a prompt
+// does not find has none.
+func TestPromptNotFound(t *testing.T) {
+	s := harness.Bare(mcp.Options{})
+	s.MustAdd(mcp.Prompt("p", func(*mcp.Frame, struct{}) (string, error) { return "", fmt.Errorf("template 7: %w", mcp.ErrNotFound) }))
+	ask := asker(t, s)
+	for name, want := range map[string]string{"p": `"code":-32603,"message":"Internal error: template 7: `, "other": `"code":-32602,"message":"Unknown prompt: other"`} {
+		if got := ask("prompts/get", fmt.Sprintf(`"name":%q`, name)); !strings.Contains(got, want) {
+			t.Errorf("%s: got %s, want %s", name, got, want)
+		}
+	}
+}
+
 // TestHandlerErrors: errors of prompts and resources keep what they are.
 func TestHandlerErrors(t *testing.T) {
 	tests := []struct {
