@@ -43,9 +43,14 @@ func TestKilled(t *testing.T) {
 	b.until(`[...document.querySelectorAll('.ask input')].map(e => e.value).join() === '100,77,'`)
 	b.until(`document.querySelector('section[aria-label=Recent]').innerText.includes('split_bill')`)
 	b.until(`document.querySelector('[data-state=done] table').innerText.includes('36.66')`)
+	bar := `document.querySelector('.traffic .bar .num').innerText`
+	if text := eval[string](b, bar); strings.Contains(text, "call") {
+		t.Errorf("before the first call of this start, the bar says %q", text)
+	}
 	b.tabTo("people")
 	b.ctrl(enter)
 	b.until(`document.querySelectorAll('section[aria-label=Recent] li').length === 2`)
+	b.until(bar + `.startsWith('1 call, ')`)
 }
 
 // kept waits until the history below a directory has a text.

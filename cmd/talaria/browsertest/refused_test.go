@@ -1,6 +1,12 @@
 package browsertest
 
-import "testing"
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
 
 // docstring is a description as Python has it: broken where a line is full, and indented.
 const docstring = `Draws a chart of the rows that are given, with one slice for each
@@ -37,5 +43,23 @@ func TestRefused(t *testing.T) {
 	b.until(`document.querySelectorAll('.traffic tr.stderr').length === 2`)
 	if rows := eval[int](b, `document.querySelectorAll('.traffic tbody tr:not(.stderr)').length`); rows != messages {
 		t.Errorf("%d messages, and %d rows that are not lines of standard error", messages, rows)
+	}
+}
+
+// TestBelow: a call moves the page to its result where that is below a long form.
+func TestBelow(t *testing.T) {
+	t.Parallel()
+	var members []string
+	for _, name := range strings.Split("abcdefghijklmnop", "") {
+		members = append(members, quote(name)+`:{"type":"string"}`)
+	}
+	b := inspectPage(t, fixture(t, "raw-says", `{"name":"long","inputSchema":{"type":"object","properties":{`+strings.Join(members, ",")+`}}}`))
+	b.choose("long")
+	for n, width := range []int64{900, 320} {
+		b.do(chromedp.EmulateViewport(width, 700))
+		b.until(fmt.Sprintf(`innerWidth === %d && (document.querySelector('.ask h2').scrollIntoView(), document.querySelector('.side').getBoundingClientRect().top > innerHeight)`, width))
+		b.ctrl(enter)
+		b.until(fmt.Sprintf(`(r => r && r.top >= 0 && r.bottom <= innerHeight)(document.querySelector('.result[data-state=done][aria-label="Call %d"] .bar')?.getBoundingClientRect())`, n+1))
+		b.until(`document.activeElement.closest('.ask')`) // still
 	}
 }

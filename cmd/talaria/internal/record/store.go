@@ -39,11 +39,11 @@ type Store struct {
 	next    int64
 	lines   int64 // rows of standard error, of all that there ever were
 	kept    int
-	open    map[string]*Row // requests without an answer, by connection, direction and id
-	agreed  map[string]bool // connections on which a revision was agreed
-	dropped int64           // texts that came too fast
-	search  string          // what was searched last
-	n       int             // counts what was searched; 0 is nothing
+	open    map[string]*Row  // requests without an answer, by connection, direction and id
+	agreed  map[string]int64 // connections on which a revision was agreed, with the last row by then
+	dropped int64            // texts that came too fast
+	search  string           // what was searched last
+	n       int              // counts what was searched; 0 is nothing
 }
 
 // queued is what waits to be taken: an entry, or an exchange whose body is the text.
@@ -55,7 +55,7 @@ type queued struct {
 // NewStore returns a Store whose goroutine Close ends. changed is called often,
 // and must not block.
 func NewStore(changed func()) *Store {
-	s := &Store{changed: changed, queue: make(chan queued, maxQueued), ended: make(chan struct{}), open: map[string]*Row{}, agreed: map[string]bool{}}
+	s := &Store{changed: changed, queue: make(chan queued, maxQueued), ended: make(chan struct{}), open: map[string]*Row{}, agreed: map[string]int64{}}
 	go func() {
 		defer close(s.ended)
 		for q := range s.queue {
@@ -160,7 +160,7 @@ func keyOf(conn string, dir recording.Dir, id json.RawMessage) string {
 // setHTTP notes the status of HTTP that a message was answered with. s.mu is held.
 func (s *Store) setHTTP(r *Row, status int) {
 	r.HTTP = status
-	if r.Status == "" && r.Method == protocol.MethodDiscover && !s.agreed[r.conn] && refusesProbe(status) {
+	if r.Status == "" && r.Method == protocol.MethodDiscover && s.negotiates(r) && refusesProbe(status) {
 		r.Status = Negotiation
 	}
 }
@@ -218,7 +218,7 @@ func (s *Store) answer(e recording.Entry, m envelope, alone *Row) {
 		row.Status = "error"
 		var fault struct{ Code protocol.Code }
 		switch readable := jsonx.Unmarshal(m.Error, &fault) == nil; {
-		case readable && !s.agreed[row.conn] && row.negotiates(fault.Code):
+		case readable && s.negotiates(row) && (row.negotiates(fault.Code) || row.Method == protocol.MethodInitialize && s.agreed[row.conn] != 0):
 			row.Status = Negotiation
 		case readable && row.Method == protocol.MethodResourceTemplates && fault.Code == protocol.CodeMethodNotFound:
 			row.Status = NotOffered
@@ -228,16 +228,37 @@ func (s *Store) answer(e recording.Entry, m envelope, alone *Row) {
 	default:
 		row.Status = "ok"
 		if row.Method == protocol.MethodDiscover || row.Method == protocol.MethodInitialize {
-			if len(s.agreed) >= maxAgreed {
-				clear(s.agreed)
-			}
-			s.agreed[row.conn] = true
+			s.agree(row)
 		}
 	}
 	s.kept += len(e.Text)
 	s.trim()
 	s.mu.Unlock()
 	s.changed()
+}
+
+// negotiates reports whether a request was sent before a revision was agreed on its
+// connection. s.mu is held.
+func (s *Store) negotiates(r *Row) bool {
+	last := s.agreed[r.conn]
+	return last == 0 || r.Seq <= last
+}
+
+// agree notes that a request has agreed on a revision. A server that starts slowly answers the
+// probe when the client has sent initialize, too, and may have refused that first. s.mu is held.
+func (s *Store) agree(row *Row) {
+	if s.agreed[row.conn] != 0 {
+		return
+	}
+	if len(s.agreed) >= maxAgreed {
+		clear(s.agreed)
+	}
+	s.agreed[row.conn] = s.next
+	for n := len(s.rows) - 1; n >= max(0, len(s.rows)-lookedAt) && row.Method == protocol.MethodDiscover; n-- {
+		if r := s.rows[n]; r.conn == row.conn && r.Method == protocol.MethodInitialize && r.Status == "error" {
+			r.Status = Negotiation
+		}
+	}
 }
 
 // refused returns the request of a connection that an error without an id answers: one

@@ -300,12 +300,12 @@ function Traffic({ state, open, toggle }) {
     end.current = to[0] === 'f' ? 1e9 : 0
     go(to)
   }
-  const errors = state.calls.filter(c => /error|failed|invalid/.test(c.state)).length
-  const last = state.stderr?.at(-1), call = state.calls.find(c => !c.earlier)
+  const calls = state.calls.filter(c => !c.earlier), errors = calls.filter(c => /error|failed|invalid/.test(c.state)).length
+  const last = state.stderr?.at(-1), call = calls[0]
   const show = () => { toggle(); get('/api/traffic?kinds=request').then(p => setChosen(p.rows.find(r => r.method === call.method && !r.view)?.seq ?? 0), () => {}) }
   return html`<section class=${'traffic' + (open ? ' open' : '')} aria-label="Traffic">
     ${open && toggle && html`<${Splitter} name="traffic" label="height of the traffic" />`}<div class="bar">${toggle && html`<button class="quiet" aria-expanded=${open} onClick=${toggle}>Traffic ${open ? '▾' : '▴'}</button>`}
-      <span class="num dim">${toggle && state.calls.length > 0 && count(state.calls.length, 'call') + ', '}${count(state.traffic - (state.lines ?? 0), 'message')}${state.lines ? ', ' + count(state.lines, 'line') + ' of stderr' : ''}${errors ? `, ${errors} failed` : ''}</span>${page.dropped > 0 && html` <span class="bad num">${count(page.dropped, 'message')} dropped: too many at once</span>`}
+      <span class="num dim">${toggle && calls.length > 0 && count(calls.length, 'call') + ', '}${count(state.traffic - (state.lines ?? 0), 'message')}${state.lines > 0 && html`<span class="full">, ${count(state.lines, 'line')} of stderr</span>`}${errors ? `, ${errors} failed` : ''}</span>${page.dropped > 0 && html` <span class="bad num">${count(page.dropped, 'message')} dropped: too many at once</span>`}
       ${!open && call && html`<button class="quiet one" title="show its messages" onClick=${show}>→ ${call.method} ${call.label} <span class=${'sign ' + call.state}>${words[call.state]}</span> <span class="num">${took(call.took)}</span></button>`}
       ${!open && last && html`<span class="one dim">stderr: ${last}</span>`}
       ${open && html`<span class="chips" role="group" aria-label="Kinds">${chips.map(([k, label]) => html`<button aria-pressed=${kinds.split(':')[0] === k} onClick=${() => { setKinds(kinds.split(':')[0] === k ? '' : k); go('') }}>${label}</button>`)}</span>

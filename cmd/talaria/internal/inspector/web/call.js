@@ -50,6 +50,8 @@ export function again(c) {
   page.drafts.set(key, { ...d, node: null, json: null, load: c.arguments, call: c.id })
 }
 
+const stacked = matchMedia('(max-width: 1000px)') // the result is below the form
+
 let timer = 0, waiting = null
 
 // keep notes, a moment after the last change, what is typed into a form.
@@ -130,7 +132,7 @@ export function Try({ kind, tool, state, edit, back }) {
     setError('')
     try {
       const r = await post('/api/call', { kind, tool, arguments: args, anyway, chosen })
-      if (r.call) { d.call = r.call.id; setCall(r.call); setLive(true) }
+      if (r.call) { d.call = r.call.id; setCall(r.call); setLive(true); setTimeout(() => stacked.matches && document.querySelector('.side')?.scrollIntoView()) }
       return r.issues ?? []
     } catch (e) { setError(e.message) }
     return []
