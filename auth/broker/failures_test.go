@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -292,6 +293,61 @@ func TestReuseWhileTheStoreIsAway(t *testing.T) {
 	if got := fmt.Sprint(w.kinds()); got != "[login reused]" {
 		t.Errorf("events %s", got)
 	}
+}
+
+// losing is a Store that goes back to the entry before after each of the next writes, as one does
+// in a failover.
+type losing struct {
+	scale.Store
+	writes int
+}
+
+func (l *losing) Put(ctx context.Context, ops ...scale.Write) ([]scale.Entry, error) {
+	if l.writes == 0 {
+		return l.Store.Put(ctx, ops...)
+	}
+	l.writes--
+	before, err := l.Store.Get(ctx, scale.GetOp{Key: ops[0].Key})
+	if err != nil {
+		return nil, err
+	}
+	done, err := l.Store.Put(ctx, ops...)
+	if err == nil && done[0].Err == nil {
+		_, err = l.Store.Put(ctx, scale.Write{Key: ops[0].Key, Prev: done[0].Rev, Value: before[0].Value, TTL: ops[0].TTL})
+	}
+	return done, err
+}
+
+// A refresh token with a greater number than its login is taken, since the store has lost
+// writes. The login goes on from there, and an older token ends it.
+func TestTokenThatTheStoreHasLost(t *testing.T) {
+	bubble(t, func(t *testing.T, n int) {
+		store := &losing{Store: scale.NewLocal()}
+		w := newWorld(t, n, func(o *Options) { o.Store = store })
+		first := w.enter()
+		store.writes = 2
+		status, fault, second := w.renew(first)
+		status2, fault2, third := w.renew(second)
+		if status != 200 || status2 != 200 || store.writes != 0 {
+			t.Fatalf("%d %s, %d %s, %d writes were not lost", status, fault, status2, fault2, store.writes)
+		}
+		status, fault, fourth := w.renew(third)
+		if status != 200 {
+			t.Fatalf("the token of a lost write: %d %s", status, fault)
+		}
+		if got := w.user(fourth); got != "alice notes:read notes:write" {
+			t.Errorf("its user: %s", got)
+		}
+		if status, fault, _ := w.renew(third); status != 200 {
+			t.Errorf("once more, as the one before the newest: %d %s", status, fault)
+		}
+		if status, fault, _ := w.renew(second); status != 400 || fault != "invalid_grant" {
+			t.Errorf("an older one: %d %s", status, fault)
+		}
+		if status, _, _ := w.renew(fourth); status != 400 || !slices.Contains(w.kinds(), "reused") {
+			t.Errorf("the newest after that: %d, events %v", status, w.kinds())
+		}
+	})
 }
 
 // One text is one token: a line break in it is not left out.
