@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"math"
 	"sync"
 	"time"
 
@@ -235,19 +234,19 @@ type eventPage struct {
 		Time jsonx.Time      `json:"timestamp"`
 		Data json.RawMessage `json:"data"`
 	} `json:"events"`
-	Cursor     *string  `json:"cursor"`
-	Truncated  bool     `json:"truncated"`
-	HasMore    bool     `json:"hasMore"`
-	NextPollMs *float64 `json:"nextPollMs"`
+	Cursor     *string     `json:"cursor"`
+	Truncated  bool        `json:"truncated"`
+	HasMore    bool        `json:"hasMore"`
+	NextPollMs json.Number `json:"nextPollMs"`
 }
 
 // wait returns how long the server wants the client to wait, within limits.
 func (p *eventPage) wait() time.Duration {
-	if p.NextPollMs == nil || math.IsNaN(*p.NextPollMs) {
+	wait := milliseconds(p.NextPollMs)
+	if wait == 0 {
 		return defaultWatch
 	}
-	ms := min(max(*p.NextPollMs, 0), float64(mostWatch.Milliseconds()))
-	return max(time.Duration(ms)*time.Millisecond, leastWatch)
+	return min(max(wait, leastWatch), mostWatch)
 }
 
 // poll asks once.

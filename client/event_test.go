@@ -96,6 +96,30 @@ func TestWatchEvents(t *testing.T) {
 	})
 }
 
+// The time between two polls is what the server names, in each form of a number, and the
+// default for no positive one.
+func TestWatchInterval(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"10000": 10 * time.Second, "1e4": 10 * time.Second, `"10000"`: 10 * time.Second, "1e999": 5 * time.Minute, "1": time.Second,
+		"0": 5 * time.Second, "-5": 5 * time.Second, "-1e999": 5 * time.Second, "null": 5 * time.Second,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := news(t, func(n int, _ string) (string, error) {
+				if n == 2 {
+					return "", &protocol.Error{Code: -32011, Message: "no"}
+				}
+				return `{"events":[],"cursor":"1","nextPollMs":` + text + `}`, nil
+			})
+			c, began := connect(t, serving(t, s), modernOptions()), time.Now()
+			for _, err := range c.Watch(t.Context(), "news", nil, nil) {
+				if took := time.Since(began); took != want || !errors.Is(err, ErrNotFound) {
+					t.Errorf("%s: polled again after %v, want %v; %v", text, took, want, err)
+				}
+			}
+		})
+	}
+}
+
 // What a watch yields, and when it polls, for what a server may answer.
 func TestWatchAnswers(t *testing.T) {
 	event := func(id string) string {
