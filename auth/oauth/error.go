@@ -147,6 +147,9 @@ func refusedToken(answer *outbound.Response, secrets []string) Error {
 		e.Problem = "the server says " + printable(without(secrets, description))
 	} else if e.Code == "" {
 		e.Problem = fmt.Sprintf("HTTP status %d without an OAuth error", e.Status)
+		if e.Status == http.StatusUnauthorized {
+			e.Problem += "; if the server does not know the client any more, Client.ForgetRegistration lets it register again"
+		}
 	}
 	return e
 }

@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/talaria-go/mcp/internal/outbound"
 )
 
 // TestRefusals has one line for each way in which a server can misbehave. The
@@ -225,4 +228,17 @@ func TestPagesAreNoMetadata(t *testing.T) {
 		_ = json.NewEncoder(rw).Encode(map[string]any{"resource": w.server.URL, "authorization_servers": []string{w.issuer.URL}})
 	}
 	mustCall(t, w.client(nil))
+}
+
+// An answer of 401 without an OAuth error may be that of a server that has forgotten the
+// client: the error says what helps.
+func TestUnauthorizedWithoutError(t *testing.T) {
+	for status, helps := range map[int]bool{401: true, 403: false, 400: false} {
+		for _, body := range []string{"", "no", `{"message":"Unauthorized"}`} {
+			err := refusedToken(&outbound.Response{Status: status, Body: []byte(body)}, nil)
+			if strings.Contains(err.Problem, "ForgetRegistration") != helps || !strings.Contains(err.Problem, strconv.Itoa(status)) {
+				t.Errorf("%d %q: %s", status, body, err.Problem)
+			}
+		}
+	}
 }

@@ -34,18 +34,25 @@ const timeSample = `"2006-01-02T15:04:05Z"`
 // contain a fraction of the second.
 var timeForms = []string{
 	time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05Z07",
-	"2006-01-02T15:04Z07:00", "2006-01-02T15:04", time.DateOnly,
+	"2006-01-02T15:04Z07:00", "2006-01-02T15:04", time.DateOnly, "20060102T150405Z0700", "20060102T150405",
 }
+
+// zones rewrites offsets of programs: isoformat of Python with a Z behind it, and strftime.
+var zones = strings.NewReplacer("+00:00Z", "Z", " UTC", "Z", " +", "+", " -", "-")
 
 // ParseTime reads a time as peers write it: in the form of RFC 3339, or in
 // another of ISO 8601. A time without a zone is in UTC, as is a day without a
-// time, which is its beginning. A space may stand for the T, and letters may be
-// small. The error quotes at most 100 characters.
+// time, which is its beginning. A space may stand for the T, letters may be small, and
+// what RFC 9557 adds in brackets is ignored. The error quotes at most 100 characters.
 func ParseTime(s string) (time.Time, error) {
 	form := strings.ToUpper(s)
 	if len(form) > 10 && form[10] == ' ' {
 		form = form[:10] + "T" + form[11:]
 	}
+	if i := strings.IndexByte(form, '['); i > 0 && strings.HasSuffix(form, "]") { // RFC 9557
+		form = form[:i]
+	}
+	form = zones.Replace(form)
 	for _, layout := range timeForms {
 		if at, err := time.Parse(layout, form); err == nil {
 			return at, nil
