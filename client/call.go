@@ -311,7 +311,7 @@ func (c *call) settle(ctx context.Context, err error) (json.RawMessage, error) {
 		}
 		return nil, failure
 	case err != nil:
-		return nil, c.conn.explain(err, c.start)
+		return nil, c.conn.unanswered(err, c.start)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

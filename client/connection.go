@@ -245,25 +245,37 @@ func (conn *connection) garbled() bool {
 // lastWords is how long before its end a server may have said why it ends.
 const lastWords = time.Second
 
-// blame adds to an error the invalid text that the server has sent since a
+// blame adds to an error, once, the invalid text that the server has sent since a
 // time, or during the handshake: it may be the reason.
 func (conn *connection) blame(err error, since time.Time) error {
 	conn.mu.Lock()
 	defer conn.mu.Unlock()
-	if conn.stray != "" && !conn.strayAt.Before(since) {
-		err = fmt.Errorf("%w; the server has answered with the id %s, which no request has: an answer has the id as it was sent", err, conn.stray)
+	if _, blamed := errors.AsType[*strayIDError](err); !blamed && conn.stray != "" && !conn.strayAt.Before(since) {
+		err = &strayIDError{err, conn.stray}
 	}
-	if conn.invalid == "" || conn.invalidAt.Before(since) && !conn.opening.Load() {
+	if _, blamed := errors.AsType[*invalidMessageError](err); blamed || conn.invalid == "" || conn.invalidAt.Before(since) && !conn.opening.Load() {
 		return err
 	}
 	return &invalidMessageError{err, conn.invalid}
 }
 
-// explain adds to the error of waiting in vain since a time, or of a stream that
-// ended without the answer, what may be the reason.
+// unanswered adds what may be the reason to the error of a stream that ended without the
+// answer to a request of a time.
+func (conn *connection) unanswered(failure error, since time.Time) error {
+	own, ok := failure.(*Error)
+	if !ok || own.kind != ErrConnection {
+		return failure
+	}
+	explained := *own
+	explained.Err = conn.blame(own.Err, since)
+	return &explained
+}
+
+// explain adds to the error of waiting in vain since a time what may be the
+// reason.
 func (conn *connection) explain(failure error, since time.Time) error {
 	own, ok := failure.(*Error)
-	if !ok || own.kind != ErrTimeout && own.kind != ErrConnection && !conn.opening.Load() {
+	if !ok || own.kind != ErrTimeout && !conn.opening.Load() {
 		return failure
 	}
 	explained := *own

@@ -189,6 +189,18 @@ func LastInvalidMessage(err error) string {
 	return ""
 }
 
+// strayIDError adds to an error that the server has answered no request.
+type strayIDError struct {
+	err error
+	id  string
+}
+
+func (e *strayIDError) Error() string {
+	return fmt.Sprintf("%v; the server has answered with the id %s, which no request has: an answer has the id as it was sent", e.err, e.id)
+}
+
+func (e *strayIDError) Unwrap() error { return e.err }
+
 // invalidMessageError is an error that may be explained by text of the server
 // that is not a message.
 type invalidMessageError struct {
